@@ -1,5 +1,5 @@
-"""A team: this machine's log forwarded to a server, and what the team decided coming back as local events.
+"""Team work: this machine's log forwarded to a server, and the team's decisions returned as local events.
 
-`protocol` and `core` are pure and shared by both sides and by the simulation; `server/` is the server on PostgreSQL;
-`forwarder` is the machine's side, a process of its own beside the daemon.
+`protocol` and `core` are pure and shared by both sides and the simulation; `server/` runs on PostgreSQL; `forwarder`
+is the machine's side, a separate process next to the daemon.
 """

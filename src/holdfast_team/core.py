@@ -1,7 +1,7 @@
-"""The rules of both sides, without any input or output: batches and cursors, feeds, leases, backoff.
+"""The rules of both sides as pure functions: batches and cursors, feeds, leases, backoff.
 
-The server on PostgreSQL, the forwarder and the simulation call these functions; none of them has a rule of its own.
-Times are milliseconds of whatever clock the caller names; the server never uses a machine's clock.
+Server, forwarder and simulation call these functions and have no rules of their own. Times are in ms of the caller's
+clock; the server never uses a machine's clock.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ from holdfast_team.protocol import (
     SharedProject,
 )
 
-# Seconds; what a machine asks for is brought within these.
+# In seconds; requests are clamped to these.
 SHORTEST_TTL_S, LONGEST_TTL_S = 5, 3600
 HOLDER_SHARE = 0.9
-"""The holder counts on its lease for this share of its time only: clocks of machines do not run equally fast."""
+"""The holder relies on its lease for this share of its time only, because machines' clocks differ in speed."""
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 500, 60_000
 
 
@@ -33,23 +33,23 @@ FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 500, 60_000
 
 
 class MachineCursor(msgspec.Struct, frozen=True):
-    """How much of a machine's log the server has: everything it shares up to `cursor` of this `stream`."""
+    """How much of a machine's log the server has: everything shared up to `cursor` of this `stream`."""
 
     stream: int = 0
     cursor: int = 0
     key: str = ""
-    """Of the log's event at `cursor`, shared or not; empty: not known."""
+    """The key of the log's event at `cursor`, shared or not; empty if unknown."""
     top: int = 0
     """The highest number that any stream reached."""
     run: str = ""
     past_runs: tuple[str, ...] = ()
-    """Which process sent last, and which ones it replaced: a process that was replaced never comes back."""
+    """The process that sent last and those it replaced, which never come back."""
     restores: tuple[tuple[int, int], ...] = ()
-    """(stream, how much of the stream before is its beginning), for every stream but the first."""
+    """(stream, how much of the previous stream is its beginning), for every stream but the first."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """With `gap` or `copied` nothing was taken."""
+    """With `gap` or `copied` nothing was accepted."""
 
     cursor: MachineCursor
     fresh: tuple[SharedEvent, ...]
@@ -63,11 +63,11 @@ class BatchRefused(Exception):
 
 
 def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] = ()) -> Accepted:
-    """What of it is new, and where the cursor stands then. A gap takes nothing: the machine looks at its log, and sends
-    from the cursor or begins a new stream. `stored_keys`: see `keys_needed`."""
+    """Return what is new, and the new cursor. After a gap nothing is accepted: the machine checks its log and sends
+    from the cursor or starts a new stream. `stored_keys`: see `keys_needed`."""
     check_batch(batch)
     if batch.run and batch.run in have.past_runs:
-        # Two processes take turns: the state folder was copied, and both copies are in use.
+        # Two processes alternate: the state folder was copied, and both copies are in use.
         return Accepted(have, (), 0, copied=True)
     have = _with_run(have, batch.run)
     if batch.stream < have.stream:
@@ -99,28 +99,28 @@ def _with_run(have: MachineCursor, run: str) -> MachineCursor:
 
 
 def _is_same_log(have: MachineCursor, batch: Batch) -> bool:
-    """Whether the machine's log is still the one that the server knows. A machine whose whole state folder came back from
-    an older copy uses numbers again, and does not know it: taken for repeated, its new events would be lost."""
-    # A machine that sends no keys, or numbers that the server has no key for: nothing can be compared.
+    """Return whether the machine's log is still the one the server knows. A machine restored from an older copy reuses
+    numbers without knowing it: taken for repeats, its new events would be lost."""
+    # Without keys nothing can be compared.
     if not (batch.run and have.key):
         return True
     if batch.after == have.cursor:
         return batch.after_event == have.key
-    # Sent again as it was. Anything else the machine has to look up in its log.
+    # An exact resend. For anything else the machine must check its log.
     return batch.upto == have.cursor and batch.upto_event == have.key
 
 
 def keys_needed(have: MachineCursor, batch: Batch) -> tuple[int, int] | None:
-    """`accept_batch` needs the keys of the machine's stored events with numbers in this range, first and last, because
-    another stream may have brought some of the batch already; None: it needs none."""
+    """The range of the machine's stored events whose keys `accept_batch` needs, because another stream may have
+    delivered some of the batch; None if it needs none."""
     if batch.stream > have.stream and batch.restores:
         return min(batch.restores[-1][1], batch.after + 1), batch.upto
     return (batch.after + 1, batch.upto) if batch.stream > 1 and batch.after < have.top else None
 
 
 def _common_prefix(have: MachineCursor, batch: Batch, stored_keys: Container[str]) -> int:
-    """How much of what the server has is still the beginning of the machine's log. Where it does not have the event that
-    the machine names, it came back from a backup since then: then everything is sent again, and what is known left out."""
+    """How much of what the server has is still the beginning of the machine's log. If the named event is missing, the
+    server was restored since: everything is sent again and known events are skipped."""
     if batch.common_event and batch.common_event not in stored_keys:
         return 0
     return min([have.cursor, *(common for stream, common in batch.restores if have.stream < stream <= batch.stream)])
@@ -142,18 +142,18 @@ def check_batch(batch: Batch) -> None:
 
 
 class Upstream(msgspec.Struct, frozen=True):
-    """A machine's place in its own log and in the team's feed; kept on disk, and corrected by the server's answers."""
+    """A machine's position in its own log and in the team's feed; on disk, and corrected by the server's answers."""
 
     stream: int = 1
     cursor: int = 0
     feed: int = 0
     sent: int = 0
-    """The highest number that may have left, acknowledged or not: on disk before it leaves."""
+    """The highest number that may have left, acknowledged or not; on disk before it leaves."""
     sent_key: str = ""
     """The key of the log's event at `sent`: another key there means that the log was replaced."""
     restores: tuple[tuple[int, int], ...] = ()
     common_key: str = ""
-    """Of the event that the last of `restores` names."""
+    """The key of the event that the last of `restores` names."""
     failures: int = 0
     next_at: int = 0
 
@@ -161,7 +161,7 @@ class Upstream(msgspec.Struct, frozen=True):
 def build_batch(
     state: Upstream, upto: int, events: Sequence[SharedEvent], projects: Iterable[SharedProject], level: Level, now: int
 ) -> Batch:
-    """`events`: what is shared of the log in (cursor, upto]. Where that is too much, `upto` is where it is cut."""
+    """`events`: the shared part of the log in (cursor, upto]. If that is too much, `upto` is where it is cut."""
     some = tuple(events[:MOST_EVENTS])
     if len(events) > MOST_EVENTS:
         upto = some[-1].seq
@@ -173,19 +173,19 @@ def build_batch(
 
 
 def project_id(remote: str, root: str) -> str:
-    """The same in every clone, and nobody's to choose: the server makes it again from what a machine says."""
+    """The same in every clone, and not chosen by anyone: the server derives it from the machine's data."""
     return hashlib.sha256(f"{remote}\n{root}".encode()).hexdigest()[:32]
 
 
 def before_sending(state: Upstream, upto: int, key: str) -> Upstream:
-    """To be kept on disk before the batch leaves: the server may have it although no answer comes."""
+    """Save before the batch leaves: the server may have it even if no answer comes."""
     return msgspec.structs.replace(state, sent=upto, sent_key=key) if upto >= state.sent else state
 
 
 def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstream:
-    """The server says how much it has; a machine that remembers otherwise believes the server, within one stream."""
+    """The server says how much it has; within one stream the machine believes it."""
     if stream != state.stream:
-        # An answer about a stream that is over says nothing of this one's cursor.
+        # An answer about a finished stream says nothing of this one's cursor.
         return msgspec.structs.replace(state, failures=0, next_at=0)
     if not gap:
         cursor = max(cursor, state.cursor)  # An answer that was late.
@@ -193,24 +193,25 @@ def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstre
 
 
 def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
-    """Twice as long after every failure, up to a minute, and spread by `chance` (0 to 1) so that not all come at once."""
-    # The shift is bounded too: after days without a server it would make ever larger numbers.
+    """Twice as long after every failure, up to a minute, spread by `chance` (0 to 1) so that machines do not come at
+    once."""
+    # The shift is bounded too: days without a server would make ever larger numbers.
     pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(state.failures, 10))
     return msgspec.structs.replace(state, failures=state.failures + 1, next_at=now + int(pause * (0.5 + chance / 2)))
 
 
 def restore_bound(state: Upstream, stream: int = 0, restores: Sequence[tuple[int, int]] = ()) -> int:
-    """Up to here the server may have what this log has, where the log was replaced. `stream` and `restores` are the server's,
-    where that is further than this machine remembers."""
+    """Up to which number the server may have this log, if the log was replaced. `stream` and `restores` are the
+    server's, if it is further."""
     unknown = [shared for number, shared in restores if number > state.stream]
     if len(unknown) < stream - state.stream:
         return 0
-    # What the server has now begins like the stream that this machine knew only as far as each stream since then did.
+    # The server's copy begins like the machine's known stream only as far as each later stream did.
     return min([state.cursor, *unknown])
 
 
 def after_restore(state: Upstream, common: int, common_key: str, stream: int = 0) -> Upstream:
-    """The log was replaced by one that is the same up to `common` only, a shared event within `restore_bound`: its later
+    """The log was replaced by one that is equal up to `common` only, a shared event within `restore_bound`: later
     numbers mean other events."""
     new = max(state.stream, stream) + 1
     return msgspec.structs.replace(
@@ -228,8 +229,8 @@ def after_restore(state: Upstream, common: int, common_key: str, stream: int = 0
 
 
 def is_other_log(state: Upstream, stream: int, cursor: int, key: str, head: int, key_here: str) -> bool:
-    """After a gap: whether the server has of this machine what this log has not. Then the state folder came back from an
-    older copy, with all that it remembered. `key_here` is the key of this log's event at `cursor`."""
+    """After a gap: whether the server has something of this machine that this log lacks. Then the state folder was
+    restored with everything it remembered. `key_here` is the key of this log's event at `cursor`."""
     if stream != state.stream:
         return stream > state.stream
     return cursor > head or bool(key and cursor and key_here != key)
@@ -241,7 +242,7 @@ def was_replaced(state: Upstream, head: int, key_at_sent: str) -> bool:
 
 
 def new_items(state: Upstream, items: Iterable[FeedItem]) -> list[FeedItem]:
-    """Those that did not arrive before, in their order."""
+    """Those that did not arrive before, in order."""
     return sorted((item for item in items if item.id > state.feed), key=lambda item: item.id)
 
 
@@ -249,7 +250,7 @@ def new_items(state: Upstream, items: Iterable[FeedItem]) -> list[FeedItem]:
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """`until` is by the server's clock. A lease that is over keeps its token, so that the next one is higher."""
+    """`until` is by the server's clock. An expired lease keeps its token, so that the next one is higher."""
 
     token: int = 0
     machine: str = ""
@@ -261,7 +262,7 @@ class Lease(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
     why: str = ""
     words: str = ""
-    """Machine and number of the record by which whoever took it can have it forgotten."""
+    """Machine and record number by which the holder can have it forgotten."""
 
     def is_held(self, now: int) -> bool:
         return bool(self.machine) and now < self.until
@@ -281,13 +282,13 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
         # 0 is a release without a token, by the machine and session that hold the lease.
         if not mine or request.token not in (0, lease.token):
             return lease, "lost"
-        # Of a lease that is over only its token is needed, and its name; `words` stays for who wants that gone too.
+        # An expired lease only needs its token and name; `words` stays for a later erasure.
         return Lease(token=lease.token, words=lease.words), "released"
     if request.act == "renew":
         if not mine or request.token != lease.token:
             return lease, "lost"
         return msgspec.structs.replace(lease, until=now + lease.ttl_s * 1000), "renewed"
-    # Asking again for a lease of one's own extends it; the token stays.
+    # Requesting one's own lease again extends it; the token stays.
     if mine:
         return msgspec.structs.replace(lease, until=now + ttl * 1000, ttl_s=ttl), "granted"
     if lease.is_held(now):
@@ -301,13 +302,13 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
 
 
 def words_key(machine: str, words: str) -> str:
-    """What a command said, over all machines: with the machine in it nobody can have forgotten what another one said."""
+    """A key over all machines, including the machine, so that nobody can forget another one's words."""
     return f"{machine}/{words[:64]}" if words else ""
 
 
 def payload_as_of(kind: str, payload: Mapping[str, Any], age_ms: int) -> dict[str, Any]:
-    """An item of the feed as it is told now. A machine that was away hears of a lease late, and by its own clock it cannot
-    know how late: what is left of the lease is counted by the server, whose time it is."""
+    """A feed item as sent now. A machine that was away hears of a lease late and cannot know how late: the server
+    counts the remaining time."""
     if kind != "lease":
         return dict(payload)
     return {**payload, "left_ms": max(0, int(payload.get("left_ms", 0)) - max(0, age_ms))}
@@ -324,9 +325,9 @@ class HeldLease(msgspec.Struct, frozen=True):
 
 
 def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) -> HeldLease | None:
-    """Counted from before the question was sent: the server counts from when it came, which is later.
+    """Counted from before the request, because the server counts from its arrival, which is later.
 
-    None for a late answer about a lease that was given back since (`given_back`: the newest such token).
+    None for a late answer about a lease that was returned since (`given_back`: the newest such token).
     """
     return HeldLease(token, asked_at + int(ttl_s * 1000 * HOLDER_SHARE)) if token > given_back else None
 
@@ -336,14 +337,14 @@ def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) ->
 # After these an agent waits for a person.
 WAITS = frozenset(("permission.requested", "notification", "elicitation.requested"))
 WORKS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "session.started"))
-# Of a session, and characters of a path: a longer one stands in the event and is not looked for in others.
+# Per session, and characters of a path: a longer one is stored in the event but not matched with others.
 MOST_FILES, LONGEST_PATH = 200, 1000
-# Bytes: what is larger is stored, and not looked into.
+# In bytes: larger data is stored, but not inspected.
 LARGEST_NOTED = 256 << 10
 
 
 class Presence(msgspec.Struct, omit_defaults=True):
-    """What a batch says of one session: the state after its last event."""
+    """What a batch says of one session: its state after the last event."""
 
     session: str
     project: str = ""
@@ -355,11 +356,11 @@ class Presence(msgspec.Struct, omit_defaults=True):
     first_at: int = 0
     at: int = 0
     edited: dict[str, int] = {}
-    """Path → number of the event, for files the session wrote."""
+    """Files the session wrote, with the event number."""
 
 
 class Noted(msgspec.Struct):
-    """What the board and the cost need of an event's data. Machines are not trusted: any of it may be of any type."""
+    """What the board and the cost need of an event's data. Machines are not trusted: any field may have any type."""
 
     branch: Any = None
     title: Any = None
@@ -415,7 +416,7 @@ def _state_after(kind: str) -> str:
 
 
 def _text_items(value: object) -> list[str]:
-    """Paths that a column takes: PostgreSQL has no NUL in text."""
+    """Paths that a column accepts: PostgreSQL has no NUL in text."""
     texts = (one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
     return [one for one in texts if len(one) <= LONGEST_PATH and "\0" not in one]
 
@@ -441,5 +442,5 @@ def list_spending(events: Iterable[SharedEvent]) -> list[Spending]:
 def _valid_counts(value: object) -> dict[str, int]:
     if not isinstance(value, dict):
         return {}
-    # Machines are not trusted: the length of names, their number and the counts are bounded.
+    # Machines are not trusted: names, their number and the counts are bounded.
     return {str(name)[:40]: n for name, n in list(value.items())[:20] if isinstance(n, int) and 0 <= n < 1 << 40}

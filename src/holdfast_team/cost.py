@@ -1,4 +1,4 @@
-"""What a team's tokens cost: the server adds tokens up, the machine that asks prices them with its own list."""
+"""A team's cost: the server sums tokens, the asking machine prices them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from holdfast.analysis.usage.report import sum_all_records
 
 
 class CostRow(msgspec.Struct):
-    """`usd` is None where the model has no price in the list."""
+    """`usd` is None if the model has no price in the list."""
 
     week: str
     person: str
@@ -43,7 +43,7 @@ def tokens_counted(kinds: Mapping[str, int]) -> int:
 
 
 def price_tokens(model: str, kinds: Mapping[str, int], at: int) -> float | None:
-    """Dollars at the prices of that time; None where the model has no price in the list."""
+    """Dollars at the prices of that time; None if the model has no price."""
     usage = Usage(**{kind: kinds[kind] for kind in KINDS if kind in kinds})
     record = UsageRecord(agent="", id="", at=at, model=model, said=usage, spent=usage, summed=True)
     whole = sum_all_records([record], current_table())

@@ -1,4 +1,4 @@
-"""What was erased on this machine is forgotten by the team's server. It is told numbers, never the text."""
+"""Makes the team's server forget what was erased on this machine, by number, never by text."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ ShareAt = Callable[[Event, Level], SharedEvent | None]
 def forget_erased(
     files: TeamFiles, connection: TeamConnection, sent_log: SentLog, reading: Reading, share_at: ShareAt
 ) -> ForgetReceipt | None:
-    """Compares what was sent with what the log has now, and the words of commands with what they were."""
+    """Compare what was sent with the log as it is now, and the words of commands with their digests."""
     numbers, sessions, gone = [], set(), set()
     with reading() as reader:
         for one in sent_log.events():
@@ -41,7 +41,7 @@ def forget_erased(
     request = ForgetRequest(sessions=whole, numbers=tuple(numbers), words=tuple(words))
     receipt = connection.request("POST", "/v1/forget", ForgetReceipt, request)
     sent_log.drop_events(frozenset(gone))
-    # A server that is older forgets no words: they are named again the next time something is erased.
+    # An older server forgets no words: they are named again at the next erasure.
     if receipt.words is not None:
         drop_words(files, frozenset(words))
     note_receipt(files, receipt)
@@ -49,12 +49,12 @@ def forget_erased(
 
 
 def forget_everything(connection: TeamConnection) -> ForgetReceipt:
-    """All that this machine sent. The receipt is the caller's to show: nothing of this machine is kept."""
+    """Forget everything this machine sent. The caller shows the receipt: nothing is kept here."""
     return connection.request("POST", "/v1/forget", ForgetReceipt, ForgetRequest(everything=True))
 
 
 def _has_events_left(reading: Reading, session: str) -> bool:
-    """Whether anything of the session is still in the log: then only single events of it were erased."""
+    """Whether anything of the session is still in the log: then only single events were erased."""
     with reading() as reader:
         return bool(reader.events(EventQuery(session=session, limit=1)))
 

@@ -1,7 +1,7 @@
-"""The forwarder: a process beside the daemon that reads its log as a queue and sends it to the team.
+"""The forwarder: a process next to the daemon that sends its log to the team.
 
-Hooks never wait for it: it opens the database for reading only, and hands what comes back to the daemon as commands.
-It ends when the daemon ends (its standard input closes) or when the machine leaves its team.
+Hooks never wait for it: it opens the database read-only and returns the team's items to the daemon as commands. It
+ends with the daemon (its standard input closes) or when the machine leaves its team.
 """
 
 import contextlib
@@ -56,26 +56,27 @@ from holdfast_team.protocol import (
 from holdfast_team.sent import SentLog
 from holdfast_team.sharing import level_named, share_event
 
-# Seconds: between looks at the log, between signs of life, for which the feed is held open, after a refusal.
+# In seconds: between looks at the log, between heartbeats, for a feed request, after a refusal.
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
-# Seconds between looks at the membership while the server is not asked, and for which a file's time may hide a second write.
+# Seconds between looks at the membership while the server is not asked, and during which a file's mtime may hide a
+# second write.
 LONGEST_REST_S, SAME_TICK_S = 5.0, 0.1
 STATUS_S = 1.0
 ROTATE_MS = 7 * DAY
 LARGEST_BATCH = 8 << 20
-# Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
+# Seconds that an identity is cached, and that a missing one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
 COPIED_TEXT = "another machine sends as this one: its state folder was copied"
 
 
 class Projects:
-    """Identities of local folders, looked up once in a while."""
+    """Caches identities of local folders."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, ProjectIdentity]] = {}
         self.found: dict[str, SharedProject] = {}
-        """New since the daemon was last told."""
+        """New since the last report to the daemon."""
 
     def of(self, folder: str) -> ProjectIdentity:
         cached = self._known.get(folder)
@@ -95,13 +96,13 @@ class Projects:
 
 
 class Page(NamedTuple):
-    """A part of the log after a number, and what is shared of it."""
+    """A part of the log after a number, and its shared events."""
 
     after: int
     events: tuple[Event, ...]
     shared: tuple[SharedEvent, ...]
     chosen: object = None
-    """The levels by which it was made."""
+    """The levels it was built with."""
 
     @property
     def upto(self) -> int:
@@ -119,12 +120,12 @@ class Forwarder:
         self.projects = Projects()
         self.sent_log = SentLog(self.files)
         self.lock = threading.Lock()
-        """Around `state`, which the feed's thread changes too."""
+        """Guards `state`, which the feed's thread changes too."""
         self.state = self.files.upstream() or core.Upstream()
         before = self.files.status()
         self.status = ForwarderStatus(pid=os.getpid(), sent=before.sent)
         if before.state == COPIED:
-            # A new process must not take the other one's place: it would go to and fro between the two.
+            # A new process must not replace the other one: they would alternate.
             self.status = before
         self._run = secrets.token_hex(8)
         self._ready: Page | None = None
@@ -136,7 +137,7 @@ class Forwarder:
     # ── one round ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def step(self) -> bool:
-        """Whether there is more to send at once."""
+        """Return whether there is more to send at once."""
         self._settled = self.status.state == COPIED
         if now_ms() < self.state.next_at or self._settled:
             return False
@@ -153,11 +154,11 @@ class Forwarder:
         return False
 
     def has_news(self) -> bool:
-        """Whether a step could do anything. A look at the times of two files, not into the log: that would be some three
-        times a second, beside the hooks, for as long as the machine runs."""
+        """Whether a step could do anything. Compares the mtimes of two files instead of reading the log three times a
+        second."""
         seen = self._signature()
         changed, self._seen = seen != self._seen, seen
-        # A log on a server has no file; a file may be written twice within one tick of the clock that it is marked with.
+        # A file may be written twice within one clock tick.
         fresh = not any(seen) or time.time() - seen[0] / 1e9 < SAME_TICK_S
         return not self._settled or changed or fresh or time.monotonic() - self._last_contact >= BEAT_S
 
@@ -170,12 +171,12 @@ class Forwarder:
         return 0, 0, 0
 
     def rest_s(self) -> float:
-        """Until the next look: as long as the server is not to be asked again, as far as that can be."""
+        """Seconds until the next look: as long as the server must not be asked again."""
         return min(max((self.state.next_at - now_ms()) / 1000, LOOK_S), LONGEST_REST_S)
 
     def _send_next(self) -> bool:
         if self.membership.role == "viewer":
-            # The server would refuse every batch: a viewer looks, and shares nothing.
+            # The server would refuse every batch: a viewer reads, and shares nothing.
             self._note_viewing()
             return False
         with self.reading() as reader:
@@ -186,13 +187,13 @@ class Forwarder:
             return False
         self._tell_projects()
         if any(event.kind == ERASED for event in page.events):
-            # On disk before the batch is acknowledged: once the cursor is past this event,
+            # On disk before the batch is acknowledged: afterwards the cursor is past this event.
             (self.files.folder / FORGET_FILE).touch(0o600)
         named = self._used_projects(page.shared)
         batch = core.build_batch(self.state, page.upto, page.shared, named, self.membership.level, now_ms())
         self._deliver(batch, {event.seq: event.key for event in page.events})
         self._forget_if_due()
-        # Not while it catches up: after a rotation another process begins.
+        # Not while catching up: after a rotation another process starts.
         if head == self.state.cursor:
             self._rotate_if_due()
         return self.state.cursor < head
@@ -204,7 +205,7 @@ class Forwarder:
             self._note_status("viewing", "")
 
     def _page_after(self, after: int) -> "Page":
-        """What follows in the log; where it was read while the page before it was under way, that one."""
+        """The next page, possibly read while the previous one was being sent."""
         ready, self._ready = self._ready, None
         # The person may have changed the levels since the page was read.
         if ready and ready.after == after and ready.chosen == self._chosen_levels():
@@ -221,20 +222,20 @@ class Forwarder:
         return self.membership.level, tuple(self.membership.levels.items())
 
     def _read_ahead(self, upto: int) -> None:
-        """Only while there is much: what is read now must still be the log when its turn comes."""
+        """Only with a backlog: a page read ahead must still match the log later."""
         with contextlib.suppress(HoldfastError):
             page = self._read_page(upto)
             self._ready = page if len(page.events) == MOST_EVENTS else None
 
     def _forget_if_due(self) -> None:
-        """Until the server has answered: the file says that something was erased here since it was last told."""
+        """Until the server has answered: the file marks an erasure that it doesn't know yet."""
         mark = self.files.folder / FORGET_FILE
         if mark.exists():
             forget_erased(self.files, self.connection, self.sent_log, self.reading, self.share_at)
             mark.unlink(missing_ok=True)
 
     def _rotate_if_due(self) -> None:
-        """A token that was copied unnoticed is worth nothing after a week; the daemon then starts another forwarder."""
+        """A stolen token is worthless after a week; the daemon then starts another forwarder."""
         since = self.membership.rotated_at or self.membership.joined_at
         if since and (self.membership.next_token or now_ms() - since > ROTATE_MS):
             rotate_token(self.paths, now_ms())
@@ -264,20 +265,20 @@ class Forwarder:
     # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
-        # Redacted once more, over exactly the bytes that leave the machine; but not the keys of our own events, which the
-        # server compares.
+        # Redacted once more, over exactly the bytes that leave; but not the keys of our own events, which the server
+        # compares.
         clean = _with_fields(redact(msgspec.json.encode(batch))[0], self._marks_of(batch, keys))
         if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
             self._deliver(_first_half(batch), keys)
             return
-        # Noted before it is sent: the answer may be lost after the server has stored the batch.
+        # Noted before sending: the answer may be lost after the server stored the batch.
         self.sent_log.note_batch(batch, clean)
         if batch.upto > self.state.sent:
             self._save(core.before_sending(self.state, batch.upto, keys.get(batch.upto, "")))
         body, ahead = zlib.compress(clean, 1), lambda: self._read_ahead(batch.upto)
         full = len(keys) == MOST_EVENTS and batch.upto == max(keys)
         status, answer = self.connection.send("POST", "/v1/batch", body, meanwhile=ahead if full else bool)
-        # The server rejects the content of this batch: sent again as it is, it would be rejected for ever.
+        # The server rejects this content: resent unchanged, it would be rejected for ever.
         if status in (400, 413, 422) and batch.events:
             self._deliver_less(batch, keys)
             return
@@ -294,7 +295,7 @@ class Forwarder:
             self._note_answer(batch_answer, len(batch.events), more=full)
 
     def _marks_of(self, batch: Batch, keys: dict[int, str]) -> dict[str, str]:
-        """By which the server sees who sends, and that it is still the same log."""
+        """By these the server sees who sends, and that it is still the same log."""
         after = self._key_at(batch.after)
         upto = after if batch.upto == batch.after else keys.get(batch.upto) or self._key_at(batch.upto)
         marks = {"run": self._run, "after_event": after, "upto_event": upto, "common_event": self.state.common_key}
@@ -312,16 +313,16 @@ class Forwarder:
         return core.is_other_log(self.state, answer.stream, answer.cursor, answer.key, head, key_here)
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
-        """The server will not have something in it: half of it, until it is one event, which is left out."""
+        """The server rejects something in it: halve it until one event is left, which is skipped."""
         if len(batch.events) > 1:
             self._deliver(_first_half(batch), keys)
             return
         self.status.skipped += 1
-        # An empty batch moves the server's cursor past the event that is left out.
+        # An empty batch moves the server's cursor past the skipped event.
         self._deliver(msgspec.structs.replace(batch, events=()), keys)
 
     def _save(self, state: core.Upstream, on_disk: bool = True) -> None:
-        """Of the feed's place the other thread knows more."""
+        """The other thread knows the feed's position better."""
         with self.lock:
             self.state = msgspec.structs.replace(state, feed=self.state.feed)
             if on_disk:
@@ -330,13 +331,13 @@ class Forwarder:
     def _note_answer(self, batch_answer: BatchAnswer, count: int, more: bool) -> None:
         before = self.state.cursor
         after = core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap)
-        # Where more follows at once, it is on disk with the next batch; lost before that, the server says it again.
+        # If more follows at once, the next batch saves it; if lost before, the server repeats it.
         self._save(after, on_disk=not more)
         self.status.sent += count if self.state.cursor > before else 0
         self._note_status("current", "")
 
     def _check_log(self, reader: Reader) -> None:
-        """A log that was restored from a backup has other events under the same numbers."""
+        """A restored log has other events under the same numbers."""
         here = reader.event(self.state.sent) if self.state.sent else None
         if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
             return
@@ -354,7 +355,7 @@ class Forwarder:
     def _refused(self, error: TeamRefused) -> None:
         self.note_failure("revoked" if error.status == 401 else "refused", error.message)
         if error.status == 403:
-            # A role that may no longer send may have forgotten what it sent.
+            # A role that may no longer send may still have its data forgotten.
             with contextlib.suppress(HoldfastError):
                 self._forget_if_due()
         if error.status == 401:
@@ -383,7 +384,7 @@ class Forwarder:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
-        """The same connection as long as it is the same file: a repaired database is another one."""
+        """The same connection while the file is the same: a repaired database is another one."""
         database = database_path(self.paths, open_settings())
         inode = database.stat().st_ino if database.exists() else 0
         if self._reader is None or inode != self._inode:
@@ -394,7 +395,7 @@ class Forwarder:
 
 
 def _with_fields(content: bytes, fields: dict[str, str]) -> bytes:
-    """A JSON object with further fields before its own."""
+    """A JSON object with further fields prepended."""
     return msgspec.json.encode(fields)[:-1] + b"," + content[1:]
 
 
@@ -414,7 +415,7 @@ class Receiver:
         self._connection: TeamConnection = connect_team(forwarder.membership, timeout=FEED_WAIT_S + 10)
 
     def step(self, wait: float = FEED_WAIT_S) -> int:
-        """How many items came. Errors are the caller's to wait after."""
+        """Return how many items came. The caller backs off on errors."""
         after = self._forwarder.state.feed
         page = self._connection.request("GET", f"/v1/feed?after={after}&wait={int(wait)}", FeedPage)
         items = core.new_items(self._forwarder.state, page.items)
@@ -468,7 +469,7 @@ class ForwarderProcess:
 
     def _again_and_again(self, work: Callable[[], object], pause: float) -> None:
         failures = 0
-        # Half a second after the first failure, doubled with each further one, at most a minute.
+        # Half a second after the first failure, doubled with each one, at most a minute.
         while not self._stopping.wait(pause + min(60.0, 0.5 * 2**failures) * (failures > 0)):
             try:
                 work()
@@ -484,7 +485,7 @@ class ForwarderProcess:
 
 
 def yield_to_hooks() -> None:
-    """It gets what hooks leave of the processor, and does not take it from one that is running when it wakes up."""
+    """Run at low priority, so that hooks go first."""
     os.nice(5)
     with contextlib.suppress(AttributeError, OSError):  # Linux only.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,4 +1,4 @@
-"""Which project a folder is, the same on every machine."""
+"""Identifies a project equally on every machine."""
 
 import os
 import re
@@ -16,11 +16,11 @@ from holdfast_team.protocol import SharedProject
 GIT_S = 20.0
 # Hosts through which large providers offer the same repositories by SSH.
 _SSH_HOST = re.compile(r"^(?:alt)?ssh\.(?=[^.]+\.[^.]+)")
-# scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
+# scheme://[user@]host[:port]/path, where the host may be a bracketed IPv6 address.
 _URL = re.compile(
     r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
 )
-# git's short form [user@]host:path; a path that begins with // is an address of another kind.
+# git's short form [user@]host:path; a path that begins with // is another kind of address.
 _SCP = re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/]+):(?P<path>(?!//).+)$")
 _REMOTE_LINE = re.compile(r'^\[remote "(?P<name>[^"]*)"\]$')
 
@@ -32,14 +32,13 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
     shared: SharedProject | None = None
     problem: str = ""
     home: str = ""
-    """The main checkout of its repository; `root` itself, where it is no worktree."""
+    """The main checkout of its repository; `root` itself if it is no worktree."""
 
 
 def normalise_remote(address: str) -> str:
-    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it.
+    """`host/path`, without protocol, user or password; empty if no other machine could reach it.
 
-    It may leave out what tells two repositories apart only in theory (ports, capital letters): an identity has the first
-    commit as well.
+    Ports and case may be dropped, because an identity includes the first commit as well.
     """
     text = address.strip()
     match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
@@ -59,7 +58,7 @@ def normalise_remote(address: str) -> str:
 
 
 def identify_project(folder: str) -> ProjectIdentity:
-    """Looks at the repository of a folder; git runs nothing of the repository's and reaches no network."""
+    """Inspect a folder's repository; git runs nothing of the repository and uses no network."""
     git_context = locate(folder)
     if not git_context:
         return ProjectIdentity(problem="it is not in a git repository")
@@ -77,7 +76,7 @@ def identify_project(folder: str) -> ProjectIdentity:
 
 
 def _remote_of(config: Path) -> str:
-    """The address of `origin`, else of the first remote, from the repository's own file."""
+    """The address of `origin`, else of the first remote, from the repository's own config."""
     addresses: dict[str, str] = {}
     section = ""
     try:
@@ -94,7 +93,7 @@ def _remote_of(config: Path) -> str:
 
 
 def _spell_out(address: str) -> str:
-    """With the abbreviations of the person's own git settings (`url.….insteadOf`): another machine has others, or none."""
+    """Expand the person's own git abbreviations (`url.….insteadOf`), which other machines lack."""
     try:
         done = subprocess.run(
             git.git_argv("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$"),
@@ -104,14 +103,14 @@ def _spell_out(address: str) -> str:
         return address
     settings = (line.partition("\n") for line in done.stdout.decode("utf-8", "replace").split("\0"))
     spelled = [(short, name[4:-10]) for name, _, short in settings if short and address.startswith(short)]
-    # As git does it: the longest abbreviation counts.
+    # As in git, the longest abbreviation wins.
     short, base = max(spelled, key=lambda one: len(one[0]), default=("", ""))
     return base + address[len(short) :]
 
 
 def _first_commit(root: str) -> str:
-    """Where the line of the default branch, or else of HEAD, began: joining another repository's history to it, and a
-    branch that begins anew, change nothing."""
+    """The root commit of the default branch, or else of HEAD: merging another history or an orphan branch changes
+    nothing."""
     for start in ("refs/remotes/origin/HEAD", "HEAD"):
         if first := _beginning_of(root, start):
             return first

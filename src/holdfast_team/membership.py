@@ -1,4 +1,4 @@
-"""What a machine keeps of its team on disk (`team/` in the state folder), and how it speaks to the server."""
+"""What a machine keeps of its team on disk (`team/` in the state folder), and its connection to the server."""
 
 import contextlib
 import hashlib
@@ -34,12 +34,12 @@ from holdfast_team.protocol import (
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
 COPIED = "copied"
-"""The state of a forwarder that found another machine sending as its own: it sends no more until a person joins it anew."""
+"""The state of a forwarder that found another machine sending as this one: it stops until a person joins it again."""
 T = TypeVar("T")
 
 
 def steady_ms() -> int:
-    """A clock that nobody sets, and that goes on while the machine sleeps: a lease runs out meanwhile."""
+    """A clock that cannot be set and runs during sleep: a lease expires meanwhile."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
 
 
@@ -56,7 +56,7 @@ class TeamRefused(CommandRefused):
 
 
 class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The token stands in this file, which only its owner can read."""
+    """The token is in this file, readable by its owner only."""
 
     url: str
     token: str
@@ -66,22 +66,22 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
     machine: str
     level: Level = "facts"
     levels: dict[str, str] = {}
-    """Local folder of a project → another level for it, or `none`."""
+    """Another level, or `none`, by local folder of a project."""
     joined_at: int = 0
     rotated_at: int = 0
-    """When the token was last replaced, by this machine's clock in ms."""
+    """When the token was last replaced, by the local clock in ms."""
     next_token: str = ""
-    """A token that the server was, or may have been, told of. On disk before it is told: its answer may be lost."""
+    """A token that the server was, or may have been, sent. On disk before, because its answer may be lost."""
     certificate: str = ""
-    """A file with the certificate authority of the server, where it is not a public one."""
+    """A file with the server's certificate authority, if it isn't a public one."""
 
     def level_for(self, folder: str, home: str = "") -> str:
-        """`home` is the main checkout of the folder's repository: what is chosen for it holds in its worktrees."""
+        """`home` is the main checkout of the folder's repository: its choice applies to worktrees."""
         return self.levels.get(folder) or self.levels.get(home) or self.level
 
 
 class OwnLease(msgspec.Struct, kw_only=True):
-    """A lease of this machine; renewed while its owner's process lives. `until` is by `steady_ms`."""
+    """A lease of this machine, renewed while its owner's process lives. `until` is by `steady_ms`."""
 
     project: str
     name: str
@@ -94,7 +94,7 @@ class OwnLease(msgspec.Struct, kw_only=True):
 
 
 class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """For people: how forwarding goes."""
+    """The status of forwarding, for people."""
 
     state: str = ""
     """current, sending, viewing, offline, refused, revoked or copied."""
@@ -105,13 +105,13 @@ class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     head: int = 0
     sent: int = 0
     skipped: int = 0
-    """Events that the server would not take, one by one; they are not sent again."""
+    """Events that the server rejected individually; they are not sent again."""
     not_shared: dict[str, str] = {}
-    """Local folder → why it has no identity."""
+    """Local folders without an identity, with the reason."""
 
 
 class TeamFiles:
-    """The files of `team/`. Each is written as a whole, or not at all."""
+    """The files of `team/`, each written atomically."""
 
     def __init__(self, paths: Paths) -> None:
         self.folder = paths.state / "team"
@@ -132,14 +132,14 @@ class TeamFiles:
         return self._load("membership.json", Membership)
 
     def membership_mark(self) -> tuple[int, int]:
-        """Another one after every change: whether to read it again."""
+        """Changes with every write, to know when to read again."""
         with contextlib.suppress(OSError):
             found = (self.folder / "membership.json").stat()
             return found.st_ino, found.st_mtime_ns
         return 0, 0
 
     def machine_id(self) -> str:
-        """The machine's id, unless another one was taken because the state folder was copied."""
+        """The machine's id, or another one chosen because the state folder was copied."""
         try:
             return (self.folder / "machine-id").read_text("ascii").strip() or machine_id()
         except (OSError, ValueError):
@@ -180,7 +180,7 @@ class TeamFiles:
             yield
 
     def remove_all(self) -> None:
-        """After leaving. What was sent stays on record for its person."""
+        """After leaving. The list of what was sent stays for its person."""
         for name in ("membership.json", "upstream.json", "leases.json", "status.json", "leases-in-force"):
             (self.folder / name).unlink(missing_ok=True)
 
@@ -204,7 +204,7 @@ def need_membership(paths: Paths) -> Membership:
 def check_url(url: str) -> str:
     """Tokens and events travel encrypted, except on this machine itself."""
     parts = urlsplit(url)
-    # A name or password in the address would stand in files and messages.
+    # A name or password in the address would appear in files and messages.
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise CommandRefused(f"{url[:100]!r} is no address of a server", fix="Use https://HOST.")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
@@ -213,7 +213,7 @@ def check_url(url: str) -> str:
 
 
 class TeamConnection:
-    """One connection that comes back by itself. Not for two threads at once."""
+    """One connection that reconnects by itself. Not for two threads at once."""
 
     def __init__(self, url: str, token: str = "", certificate: str = "", timeout: float = TIMEOUT_S) -> None:
         self._parts, self._token, self._timeout = urlsplit(url), token, timeout
@@ -235,19 +235,18 @@ class TeamConnection:
     def send(
         self, method: str, path: str, content: bytes, timeout: float = 0.0, meanwhile: Callable[[], object] = bool
     ) -> tuple[int, bytes]:
-        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once.
+        """Return (status, answer). A kept connection that the server closed is reopened once.
 
-        `meanwhile` is done while the server works, before its answer is read.
+        `meanwhile` runs while the server works, before its answer is read.
         """
         for attempt in (1, 2):
-            # Only a kept connection can have been closed in the meantime:
-            # a fresh one that fails means no server.
+            # Only a kept connection can have been closed meanwhile: if a fresh one fails, there is no server.
             fresh = self._http is None
             try:
                 return self._send(method, path, content, timeout or self._timeout, meanwhile)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                # After a timeout the server may have acted: the request is not sent a second time here.
+                # After a timeout the server may have acted: the request is not repeated here.
                 if fresh or attempt == 2 or isinstance(error, TimeoutError):
                     raise TeamUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from error
         raise AssertionError
@@ -286,7 +285,7 @@ def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConn
 
 
 def check_server(connection: TeamConnection) -> None:
-    """Before a code is shown to it: whether it is a team server, and one that this version can speak with."""
+    """Before a code is sent to it: whether it is a team server of a compatible version."""
     health = connection.request("GET", "/health", Health)
     if health.version < OLDEST_VERSION:
         raise CommandRefused(
@@ -304,7 +303,7 @@ def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:
 
 
 def error_from_answer(status: int, answer: bytes) -> HoldfastError:
-    """A server that is busy or down is no refusal: it is tried again."""
+    """A server that is busy or down is no refusal: retry."""
     refused = _refusal_from_answer(status, answer)
     if status in (408, 425, 429) or status >= 500:
         return TeamUnreachable(refused.detail, fix=refused.fix)
@@ -312,7 +311,7 @@ def error_from_answer(status: int, answer: bytes) -> HoldfastError:
 
 
 def rotate_token(paths: Paths, now: int) -> Membership:
-    """Replaces this machine's token. Ended at any point, it is done again with the same new token."""
+    """Replace this machine's token. Interrupted at any point, it is repeated with the same new token."""
     files = TeamFiles(paths)
     with files.locked("membership.lock"):
         membership = need_membership(paths)
@@ -330,7 +329,7 @@ def rotate_token(paths: Paths, now: int) -> Membership:
 
 
 def tend_leases(files: TeamFiles, connection: TeamConnection) -> None:
-    """Renews the leases of processes that live, gives back those of processes that are gone."""
+    """Renew leases of living processes and return those of dead ones."""
     if not files.leases():
         return
     with files.changing_leases() as leases:
@@ -340,11 +339,11 @@ def tend_leases(files: TeamFiles, connection: TeamConnection) -> None:
 
 
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
-    """None when it is over."""
+    """None if it is over."""
     asked_at = steady_ms()
-    # A pid may have been given to another process since: the start time must be the same.
+    # The pid may have been reused: the start time must match.
     alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
-    # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.
+    # Renewed after 30 % of its time: `until` is at 90 % of it.
     if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
         return lease
     act = "renew" if alive else "release"
@@ -354,7 +353,7 @@ def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     except TeamRefused:
         return None
     except TeamUnreachable:
-        # While the server is out of reach, a lease is relied on for the rest of its time, and no longer.
+        # While the server is unreachable, a lease is relied on for the rest of its time, and no longer.
         return lease if alive and asked_at < lease.until else None
     held = rely_on_lease(answer.token, lease.ttl_s, asked_at) if alive and answer.granted else None
     if held is None:

@@ -1,4 +1,4 @@
-"""What leaves a machine: as which project, which fields of which events, and the log of what left."""
+"""Decides what leaves a machine: as which project, which fields of which events; and logs it."""
 
 from typing import TypeVar
 

@@ -1,13 +1,13 @@
-"""What a machine and a team server say to one another. Unknown fields are ignored, so that either may be newer."""
+"""Messages between machine and team server; unknown fields are ignored, so that either may be newer."""
 
 from typing import Any, Literal
 
 import msgspec
 
 VERSION, OLDEST_VERSION = 1, 1
-"""Of the protocol: a server refuses machines below the oldest it knows; a machine refuses such a server."""
+"""Protocol versions: a server refuses machines below its oldest; a machine refuses such a server."""
 VERSION_HEADER = "holdfast-version"
-"""In every request of a machine. One that sends none speaks version 1."""
+"""Sent with every request. Without it a machine speaks version 1."""
 # Events in one batch.
 MOST_EVENTS = 500
 # Bytes of a request's body, and of a batch after decompression.
@@ -20,11 +20,11 @@ Level = Literal["presence", "facts", "summaries", "full"]
 LEVELS: tuple[Level, ...] = ("presence", "facts", "summaries", "full")
 Role = Literal["viewer", "member", "lead", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "member", "lead", "admin")
-"""Each may do what those before it may."""
+"""Each role includes those before it."""
 
 
 class Message(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
-    """Base of everything that travels."""
+    """Base of all messages."""
 
 
 class SharedEvent(Message, frozen=True):
@@ -40,12 +40,12 @@ class SharedEvent(Message, frozen=True):
     agent: str = ""
     tool: str = ""
     level: str = ""
-    """Where its project has another level than the batch."""
+    """Set if its project has another level than the batch."""
     data: dict[str, Any] = {}
 
 
 class SharedProject(Message, frozen=True):
-    """What a project is to the team."""
+    """A project as the team sees it."""
 
     id: str
     remote: str
@@ -54,20 +54,21 @@ class SharedProject(Message, frozen=True):
 
 
 class Batch(Message, frozen=True):
-    """All that a machine shares of its log in (`after`, `upto`]."""
+    """Everything a machine shares of its log in (`after`, `upto`]."""
 
     stream: int
     after: int
     upto: int
     restores: tuple[tuple[int, int], ...] = ()
-    """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
+    """(stream, the last number that means the same as in the previous stream), for every replacement of the log."""
     common_event: str = ""
-    """The key of the event that the last of `restores` names: the server looks whether it has it."""
+    """The key of the event that the last of `restores` names, for the server to look up."""
     run: str = ""
-    """Random, of the process that sends. Empty: a machine that does not send keys either."""
+    """A random id of the sending process. Empty: a machine that sends no keys either."""
     after_event: str = ""
     upto_event: str = ""
-    """Of the log's events at `after` and `upto`, shared or not: by them the server sees that it is still the same log."""
+    """Keys of the log's events at `after` and `upto`, shared or not: they show the server that it is still the same
+    log."""
     sent_at: int = 0
     level: Level = "facts"
     projects: tuple[SharedProject, ...] = ()
@@ -75,7 +76,7 @@ class Batch(Message, frozen=True):
 
 
 class ReceivedEvent(SharedEvent, frozen=True):
-    """As the server takes it in: what is in `data` is passed on as it came. Made into objects, 32 MB of `{}` took 900 MB."""
+    """As the server receives it: `data` is passed on unparsed, because 32 MB of `{}` as objects took 900 MB."""
 
     data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
@@ -85,16 +86,16 @@ class ReceivedBatch(Batch, frozen=True):
 
 
 class BatchAnswer(Message, frozen=True):
-    """After the commit. `gap`: nothing was taken, because the batch does not continue what the server has."""
+    """After the commit. `gap`: nothing was accepted, because the batch does not continue what the server has."""
 
     stream: int
     cursor: int
     key: str = ""
-    """Of the machine's event at `cursor`, as the server knows it; empty: not known."""
+    """The key of the machine's event at `cursor`, as the server knows it; empty if unknown."""
     restores: tuple[tuple[int, int], ...] = ()
     """With `gap`: the streams of this machine, as in `Batch`."""
     copied: bool = False
-    """Nothing was taken: another process sends as this machine, its state folder was copied."""
+    """Nothing was accepted: another process sends as this machine, because its state folder was copied."""
     taken: int = 0
     known: int = 0
     gap: bool = False
@@ -103,7 +104,7 @@ class BatchAnswer(Message, frozen=True):
 
 
 class Health(Message, frozen=True):
-    """What a server says of itself to whoever asks."""
+    """What a server reports about itself."""
 
     ok: bool
     version: int
@@ -115,7 +116,7 @@ class EnrolRequest(Message, frozen=True):
     machine: str
     label: str = ""
     cursor: int = 0
-    """Where its log stands: what is older is not sent, unless its person wants it."""
+    """The head of its log: older events are sent only on request."""
     version: int = VERSION
     program: str = ""
 
@@ -133,7 +134,7 @@ class Enrolled(Message, frozen=True):
 
 
 class FeedItem(Message, frozen=True):
-    """Something the team tells a machine. `by` is the person whose words or act it is."""
+    """A message from the team to a machine. `by` is the person whose words or act it is."""
 
     id: int
     kind: str
@@ -146,7 +147,7 @@ class FeedItem(Message, frozen=True):
 class FeedPage(Message, frozen=True):
     items: tuple[FeedItem, ...] = ()
     upto: int = 0
-    """All items up to here that are for this machine are in this page or were in an earlier one."""
+    """All items up to here for this machine are in this page or an earlier one."""
 
 
 class LeaseRequest(Message, frozen=True):
@@ -160,7 +161,7 @@ class LeaseRequest(Message, frozen=True):
     """Globs of files, relative to the project, that nobody else should edit meanwhile."""
     why: str = ""
     words: str = ""
-    """The number under which the machine recorded what it said here (`ForgetRequest.words`)."""
+    """The number under which the machine recorded its words (`ForgetRequest.words`)."""
 
 
 class LeaseAnswer(Message, frozen=True):
@@ -191,8 +192,8 @@ class HandoverRequest(Message, frozen=True):
 
 
 class ForgetRequest(Message, frozen=True):
-    """Sessions and projects as a whole, single events of this machine by number, what a command said (a hand-over, a
-    lease, a memory) by its id, or all that came from this machine."""
+    """Whole sessions and projects, single events of this machine by number, a command's words (a hand-over, lease,
+    memory) by id, or everything from this machine."""
 
     sessions: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -207,7 +208,7 @@ class ForgetReceipt(Message, frozen=True):
     events: int
     rows: int
     words: int | None = None
-    """How many hand-overs, leases and memories are gone; None: the server is older and was not able to."""
+    """How many hand-overs, leases and memories are gone; None from an older server that cannot do it."""
 
 
 class CodeRequest(Message, frozen=True):
@@ -224,7 +225,7 @@ class CodeIssued(Message, frozen=True):
 
 
 class RuleRequest(Message, frozen=True):
-    """A requirement of the gates, as it would stand in a settings file. It holds for every project of the team."""
+    """A requirement of the gates, as in a settings file. It applies to every project of the team."""
 
     name: str
     requirement: dict[str, Any]
@@ -236,7 +237,7 @@ class RevokeRequest(Message, frozen=True):
 
 
 class RotateRequest(Message, frozen=True):
-    """The SHA-256 of a token that the machine made itself, in hex. A machine that sends none is given one."""
+    """The SHA-256, in hex, of a token that the machine made. A machine that sends none is given one."""
 
     token_hash: str = ""
 
@@ -248,7 +249,7 @@ class RotateAnswer(Message, frozen=True):
 
 
 class BudgetRequest(Message, frozen=True):
-    """Tokens or dollars a week; an empty person, project or model counts for all."""
+    """Tokens or dollars a week; an empty person, project or model applies to all."""
 
     name: str
     person: str = ""

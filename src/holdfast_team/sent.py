@@ -19,11 +19,11 @@ from holdfast_team.protocol import LEVELS, Batch, Level, SharedEvent
 from holdfast_team.sharing import LEVEL_TEXT
 
 MOST_BYTES = 64 << 20
-"""Then the file becomes `sent.1.jsonl`, and the one before that goes."""
+"""Then the file becomes `sent.1.jsonl`, and the previous one is removed."""
 
 
 class SentEvent(msgspec.Struct, array_like=True, frozen=True):
-    """One event that was sent: which, at which level, and a digest of what left. No text."""
+    """One sent event: which, at which level, and a digest of what left. No text."""
 
     stream: int
     seq: int
@@ -34,21 +34,21 @@ class SentEvent(msgspec.Struct, array_like=True, frozen=True):
 
 
 def digest_of(event: SharedEvent) -> str:
-    # `level` is only set where it differs from the batch's, so the digest of an event leaves it out.
+    # `level` is only set if it differs from the batch's, so the digest leaves it out.
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(event, level=""))).hexdigest()[:20]
 
 
 class SentLog:
-    """Written before a batch is sent: what may have left is on record, even where no answer came."""
+    """Written before a batch is sent: what may have left is on record even without an answer."""
 
     def __init__(self, files: TeamFiles) -> None:
         self._files = files
         self._last: tuple[int, int, int] | None = None
 
     def note_batch(self, batch: Batch, encoded: bytes) -> None:
-        """`encoded` is what leaves; `batch` is the same before redaction, as it can be made again from the log."""
+        """`encoded` is what leaves; `batch` is the same before redaction, as it can be rebuilt from the log."""
         which = batch.stream, batch.after, batch.upto
-        # A batch without an answer is sent again with the same bounds: it is noted once.
+        # A batch without an answer is resent with the same bounds: it is noted once.
         if which == self._last or not batch.events:
             return
         private_folder(self._files.folder)
@@ -62,7 +62,7 @@ class SentLog:
         self._last = which
 
     def batches(self) -> Iterator[Batch]:
-        """From the oldest that is kept."""
+        """From the oldest kept."""
         for line in _complete_lines(self._files.sent_file):
             with contextlib.suppress(msgspec.DecodeError):
                 yield msgspec.json.decode(line, type=Batch)
@@ -77,7 +77,7 @@ class SentLog:
         return max((one.seq for one in self.events() if one.seq <= bound and key_at(one.seq) == one.key), default=0)
 
     def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
-        """What was forgotten is not kept here either."""
+        """Forgotten events are not kept here either."""
         for path in (_rotated_path(self._files.sent_file), self._files.sent_file):
             if path.exists():
                 write_atomically(
@@ -90,20 +90,20 @@ class SentLog:
 
 
 class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What somebody told the team by a command: a hand-over, a memory, a lease."""
+    """Words sent to the team by a command: a hand-over, a memory, a lease."""
 
     at: int
     path: str
-    """The server's address that it went to."""
+    """The server address that it went to."""
     body: dict[str, Any]
     id: str = ""
     folder: str = ""
-    """Where it was said. It did not leave: it is here so that erasing the project changes this line too."""
+    """The local folder. It did not leave: it is here so that erasing the project changes this line too."""
     digest: str = ""
-    """Of the body and the folder as they were: a line that differs from it was changed by erasing something."""
+    """Of the original body and folder: a line that differs from it was changed by an erasure."""
 
     def was_changed(self) -> bool:
-        # Lines of the version before had no digest.
+        # Lines of the previous version had no digest.
         text = msgspec.json.encode(self.body).decode()
         return self.digest != digest_of_words(self.body, self.folder) if self.digest else INSTEAD in text
 
@@ -115,7 +115,7 @@ def digest_of_words(body: dict[str, Any], folder: str) -> str:
 def send_words(
     files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int, folder: str = ""
 ) -> T:
-    """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
+    """Redacted and recorded before it leaves, as events are, at every level."""
     plain = msgspec.to_builtins(body)
     # A memory has its own id.
     number = plain.get("id") or secrets.token_hex(8)
@@ -139,7 +139,7 @@ def list_words(files: TeamFiles) -> list[SentWords]:
 
 
 def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
-    """What was forgotten there is not kept here either."""
+    """Forgotten words are not kept here either."""
     with files.locked("words.lock"):
         for path in (_rotated_path(files.words_file), files.words_file):
             if path.exists():
@@ -156,7 +156,7 @@ def _words_id(line: bytes) -> str:
 
 
 def describe_level(level: Level) -> str:
-    """What leaves at a level, as a whole: each adds to those before it."""
+    """Everything that leaves at a level: each adds to those before it."""
     shared = "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
     return f"{shared}; no text" if level in ("presence", "facts") else shared
 
@@ -165,7 +165,7 @@ def _row_key(line: bytes) -> tuple[int, int]:
     try:
         row = msgspec.json.decode(line, type=SentEvent)
     except msgspec.DecodeError:
-        # No event has these numbers: a line that cannot be read is kept in the index, which has no text.
+        # No event has these numbers: an unreadable line stays in the index, which has no text.
         return 0, 0
     return row.stream, row.seq
 
@@ -174,7 +174,7 @@ def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
     try:
         batch = msgspec.json.decode(line, type=Batch)
     except msgspec.DecodeError:
-        # It may hold text that is to be gone, and nobody can tell: the line is dropped.
+        # It may hold erased text, and nobody can tell: the line is dropped.
         return b""
     remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
     return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
@@ -190,7 +190,7 @@ def _rotated_path(path: Path) -> Path:
 
 
 def _complete_lines(path: Path) -> Iterator[bytes]:
-    """A line that was cut off by a crash left with the next attempt, and stands there again as a whole."""
+    """A line torn by a crash was repeated whole by the next attempt."""
     for one in (_rotated_path(path), path):
         if one.exists():
             with one.open("rb") as file:

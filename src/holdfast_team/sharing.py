@@ -1,4 +1,4 @@
-"""Which fields of which events leave the machine."""
+"""Decides which fields of which events leave the machine."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast_team.protocol import LEVELS, Level, SharedEvent
 
 Fields = Mapping[str, frozenset[str]]
-"""Kind → the fields of its payload that may leave."""
+"""The payload fields that may leave, by kind."""
 
 _WHERE = ("branch",)
 _TOOL_FACTS = ("branch", "action", "paths", "ok", "exit_code", "ms", "lane_type", "interrupted")
@@ -68,14 +68,14 @@ LEVEL_TEXT: Mapping[Level, str] = {
 
 
 def share_event(event: Event, level: Level, project: str, root: str) -> SharedEvent | None:
-    """The event as it leaves, or None where nothing of it does. `root` is the local folder of the project."""
+    """The event as it leaves, or None if nothing of it does. `root` is the project's local folder."""
     allowed = _allowed_fields(event.kind, level)
-    # Events of the team came from the server: they are not sent back.
+    # Events of the team came from the server and are not sent back.
     if allowed is None or event.kind in TEAM_KINDS or not event.session:
         return None
     whole = event.data.as_dict()
     data = {name: value for name, value in whole.items() if name not in NEVER and (level == "full" or name in allowed)}
-    # A worktree of the same repository: a file has the same name in each of them.
+    # A worktree of the same repository: a file has the same name in each.
     tree = whole.get("worktree") if whole.get("repo") == f"{root}/.git" else ""
     for name in PATH_FIELDS & data.keys():
         data[name] = inside_paths(data[name], root, tree or root)
@@ -87,22 +87,22 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
 
 def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
     if level == "full":
-        # At `full` every field may leave that is not in NEVER, so there is no list of fields.
+        # At `full` every field may leave that is not in NEVER, so there is no list.
         return frozenset() if kind in FULL_KINDS else None
     return BY_LEVEL[level].get(kind)
 
 
 def inside_paths(paths: Any, root: str, tree: str) -> list[str]:
-    """Relative to the worktree or else to the project; what lies outside of both does not leave."""
+    """Relative to the worktree or else the project; paths outside both do not leave."""
     texts = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-    # Made normal before the test: `src/../../secret` lies outside.
+    # Normalised before the test: `src/../../secret` is outside.
     within = (path.removeprefix(f"{tree}/" if path.startswith(f"{tree}/") else f"{root}/") for path in texts)
     relative = (posixpath.normpath(path) for path in within)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
 
 
 def clean_text(value: Any) -> Any:
-    """Text that JSON can carry: half of a surrogate pair becomes a question mark."""
+    """Text that JSON can carry: half a surrogate pair becomes a question mark."""
     try:
         msgspec.json.encode(value)  # Nearly always so, and many times quicker than looking at every text.
         return value

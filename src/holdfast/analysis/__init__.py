@@ -1,1 +1,1 @@
-"""Pure readers of text: shell commands, secrets, search, statements, token use, summaries. No state."""
+"""Pure readers of text: shell commands, secrets, search, usage, summaries."""

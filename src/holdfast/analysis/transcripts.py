@@ -1,4 +1,4 @@
-"""What an agent's own files tell: the shape of it, for the features and importers that may not import the agents."""
+"""The contract of an agent's transcripts, for features and importers that may not import agents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["PARSE_ERRORS", "Failure", "Found", "ImportLocation", "Importer", "Sk
 
 
 class Skipped(NamedTuple):
-    """A record that did not become an event. `expected`: of a kind that tells nothing of its own."""
+    """A record that became no event. `expected`: its kind never does."""
 
     where: str
     why: str
@@ -26,7 +26,7 @@ Found = Event | Skipped
 
 @dataclass(frozen=True)
 class ImportLocation:
-    """Where to look: the home folder for what agents keep, the project for what the five systems kept."""
+    """Where to look: the home folder for agents, the project for the five older systems."""
 
     home: Path
     project: Path
@@ -39,11 +39,11 @@ class Importer:
     find_files: Callable[[ImportLocation], Iterable[Path]]
     read: Callable[[Path, ImportLocation], Iterator[Found]]
     whole_sessions: bool = False
-    """Its events are sessions as hooks would have told them: none is imported for a session that hooks did tell."""
+    """Its events are whole sessions, so none is imported for a session that hooks reported."""
 
 
 class Spoken(msgspec.Struct):
-    """Words of one record. Words with which the model calls tools are no answer yet."""
+    """Words of one record. Words next to tool calls are no answer yet."""
 
     at: int
     by_user: bool = False
@@ -53,7 +53,7 @@ class Spoken(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """A call that failed."""
+    """A failed call."""
 
     tool: str
     input: Mapping[str, Any]
@@ -70,16 +70,16 @@ class Transcripts:
     importer: Importer
     usage: tuple[UsageReader, ...] = ()
     exit_code: Callable[[bytes, str, int], int | None] = lambda _line, _call, _ended_at: None
-    """Of one line: how the command of this call ended, if it is the line that records it."""
+    """For one line: how this call's command ended, if the line records it."""
     speech: tuple[bytes, ...] = ()
-    """Bytes that every line with words of somebody has one of."""
+    """Every line with speech contains one of these byte strings."""
     spoken: Callable[[bytes], Spoken | None] = lambda _line: None
     failures: Callable[[Iterable[bytes]], Sequence[Failure]] = _no_failures
     answers_in: str = ""
-    """The folder of the session's own file, where the hooks name no file."""
+    """The folder of the session's file, if the hooks name no file."""
 
     def files_of(self, session: LiveSession) -> Iterator[tuple[UsageReader, Path]]:
-        """Where the agent records what one session spends, each file once with its reader."""
+        """Where the agent records what one session spends: each file once, with its reader."""
         seen: set[Path] = set()
         for reader in self.usage:
             for path in _session_files(reader, session):
@@ -89,7 +89,7 @@ class Transcripts:
 
 
 def _session_files(reader: UsageReader, session: LiveSession) -> list[Path]:
-    """A path comes from a hook's payload: it may be anything."""
+    """The path comes from a hook's payload and may be anything."""
     try:
         return list(reader.session_files(session))
     except (OSError, ValueError):

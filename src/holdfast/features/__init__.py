@@ -1,4 +1,4 @@
-"""The features. To add one: a folder beside this file, its page in docs/features/, and one line here."""
+"""The registered features; add a folder here, its page in docs/features/ and one line."""
 
 import os
 from importlib import import_module
@@ -21,5 +21,5 @@ FEATURES: tuple[Feature, ...] = (
 
 
 def features_on_trial() -> tuple[Feature, ...]:
-    """Features named in HOLDFAST_FEATURES (`package.module package.other`): for trying one before it is registered."""
+    """Features named in HOLDFAST_FEATURES (`package.module package.other`), to try one before registering it."""
     return tuple(import_module(name).FEATURE for name in os.environ.get("HOLDFAST_FEATURES", "").split())

@@ -1,1 +1,2 @@
-"""`holdfast server`: stateless processes on PostgreSQL that take in what machines forward and tell them what the team decided."""
+"""`holdfast server`: stateless processes on PostgreSQL that receive what machines forward and send the team's
+decisions."""

@@ -46,8 +46,8 @@ LONGEST_TEXT, LONGEST_REMOTE = 20_000, 2_000
 async def store_batch(
     tx: TenantTransaction, channel: str, who: Member, batch: Batch, now: int
 ) -> tuple[BatchAnswer, int]:
-    """The answer, and how many events are new. Nobody else moves this machine's cursor meanwhile: its row is locked."""
-    # Locked before anything is judged: two batches of one machine are taken one after the other.
+    """Return the answer, and how many events are new. The machine's row is locked, so nobody else moves its cursor."""
+    # Locked before anything is judged: two batches of one machine are processed in turn.
     row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
@@ -87,7 +87,7 @@ async def store_batch(
             await tx.execute(
                 STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
             )
-            # Without budgets the question is spared.
+            # Skipped without budgets.
             if spent and row["has_budgets"]:
                 await spending.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
@@ -130,12 +130,12 @@ select key from events where tenant = %(tenant)s and machine = %(machine)s and s
 
 
 def take_allowance(row: Mapping[str, Any], count: int, now: int) -> float:
-    """What the machine may send after this. Kept in its row, so that all server processes together keep to it."""
+    """What the machine may send after this. Kept in its row, so that all server processes share the limit."""
     if row["events_per_day"] and count and row["used_today"] + count > row["events_per_day"]:
         raise Refused(429, f"the team's {row['events_per_day']} events of today are used up", "It goes on at 0:00 UTC.")
     most = MACHINE_EVENTS_PER_S * BURST_S
     waited = max(0, now - row["allowance_at"]) / 1000
-    # The allowance fills with time, up to ten seconds' worth, as a bucket does.
+    # A bucket that fills with time, up to ten seconds' worth.
     left: float = min(most, row["allowance"] + waited * MACHINE_EVENTS_PER_S) - count
     if left < 0:
         raise Refused(429, f"too much at once; try again in {max(1, round(-left / MACHINE_EVENTS_PER_S))} s")
@@ -151,7 +151,7 @@ def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) 
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
     projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
     return {
-        # A level that nobody knows would never be too old.
+        # An unknown level would never expire.
         "levels": list(LEVELS),
         "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
         "projects": json_rows(_known_projects(batch)),
@@ -160,8 +160,8 @@ def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) 
 
 
 def _known_projects(batch: Batch) -> list[SharedProject]:
-    """In order, so that two machines never wait for each other. Without those whose id is not of their address: whoever
-    sends an id first would say what everybody's board calls that project."""
+    """In order, so that two machines never deadlock. Ids that do not match their address are left out: otherwise the
+    first sender could name a project for everyone."""
     fit = (one for one in batch.projects if len(one.remote) <= LONGEST_REMOTE)
     return sorted((one for one in fit if one.id == core.project_id(one.remote, one.root)), key=lambda one: one.id)
 
@@ -207,7 +207,7 @@ edited_saved as (
 )
 {spending.ADD_SPENDING}
 """
-"""All that a batch changes, as one statement: one way to the database, whatever is in it."""
+"""All changes of a batch as one statement, i.e. one round trip."""
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,10 +216,10 @@ edited_saved as (
 async def change_lease(
     tx: TenantTransaction, channel: str, who: Member, request: LeaseRequest, now: int
 ) -> LeaseAnswer:
-    """Renewing counts as the heartbeat. Others are told when it changes hands, and again when half of its time is over."""
+    """A renewal is a heartbeat. Others are informed when it changes hands, and again after half its time."""
     need_text("the lease's name", request.name)
     key = {"project": request.project, "name": request.name}
-    # There must be a row to lock: two machines that ask for a new name at once then wait for each other.
+    # There must be a row to lock: two machines that request a new name at once then wait for each other.
     await tx.execute(MAKE_LEASE, key)
     row = await tx.one(LOCK_LEASE, key)
     before = msgspec.convert(row["lease"], core.Lease) if row else core.Lease()
@@ -248,7 +248,7 @@ insert into leases (tenant, project, name, lease)
 select t.tenant, %(project)s, %(name)s, jsonb_build_object('token', t.lease_floor) from tenants t where t.tenant = %(tenant)s
 on conflict do nothing
 """
-"""A name that was forgotten and is taken again must not begin with a token that was given before."""
+"""A forgotten name that is taken again must not reuse an old token."""
 LOCK_LEASE = (
     "select lease from leases where tenant = %(tenant)s and project = %(project)s and name = %(name)s for update"
 )
@@ -275,7 +275,7 @@ values (%(tenant)s, %(id)s, %(project)s, %(type)s, %(text)s, %(by)s, %(now)s, %(
 
 
 async def promote_memory(tx: TenantTransaction, channel: str, who: Member, memory: str, now: int) -> None:
-    """Once: promoting it again tells nobody anything new."""
+    """Promoting it again tells nobody anything new."""
     row = await tx.one(PROMOTE, {"id": memory, "by": who.person, "now": now})
     if row is None:
         raise Refused(404, "there is no such memory to promote", "See: holdfast team memories")
@@ -341,7 +341,7 @@ insert into codes (tenant, code_hash, person, role, until) values (%(tenant)s, %
 
 
 async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, request: RevokeRequest, now: int) -> int:
-    """In force when this commits: every request looks the token up, and a batch looks again under the lock."""
+    """In force at commit: every request looks up the token, and a batch checks again under the lock."""
     if not (request.machine or request.person):
         raise Refused(422, "nothing was named that is to be revoked")
     named = {"machine": request.machine, "person": request.person, "now": now}
@@ -357,9 +357,9 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
 
 
 BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
-"""Nor may they sign on again, until an admin invites them anew."""
+"""They may not sign on again until an admin invites them."""
 DROP_CODES = "delete from codes where tenant = %(tenant)s and person = %(person)s and used_at = 0"
-"""A code that they still have from before would let them in again."""
+"""An old code would let them in again."""
 REVOKE = """
 update machines set revoked_at = %(now)s where tenant = %(tenant)s and revoked_at = 0
 and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) returning machine
@@ -367,8 +367,8 @@ and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) return
 
 
 async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int) -> str:
-    """The new token, where the machine did not make it itself. The old one is valid until the new one is first used:
-    the answer may be lost, and a machine must never be locked out by that."""
+    """Return the new token if the machine did not make it. The old one is valid until the new one is first used: the
+    answer may be lost, and a machine must never be locked out."""
     token = "" if given else new_secret("hft")
     hashed = parse_hash(given) if given else hash_secret(token)
     await tx.execute(

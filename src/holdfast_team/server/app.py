@@ -1,4 +1,4 @@
-"""The team server's addresses. Every route says who may use it; the guard asks before any handler runs."""
+"""The team server's routes. Each declares who may use it, and the guard checks before any handler runs."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ from holdfast_team.server.tenancy import Member, Refused, hash_secret, new_secre
 # Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
 SLOW_S = 1.0
-# Milliseconds: twelve hours for a browser, one minute until a link must be opened.
+# In ms: twelve hours for a browser, one minute until a link must be opened.
 COOKIE, COOKIE_MS, LINK_MS = "holdfast_team", 12 * 3_600_000, 60_000
 SIGN_ON_COOKIE = "holdfast_sign_on"
 Access = Literal["public", "page"] | Role
@@ -117,18 +117,18 @@ class TeamServer:
         if not role_allows(who.role, needed):
             raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
         need_version(request)
-        # After the token was checked: a stranger cannot use up a machine's share.
+        # After the token check: a stranger cannot use up a machine's share.
         self.limits.take_request(who)
         return as_response(await address.handler(TeamRequest(request, who, self)))
 
     def address_of(self, request: Request) -> str:
-        """Where browsers reach this server: as it was told, or else as this request was made."""
+        """Where browsers reach this server: as configured, or else as this request was made."""
         return self.public_url or f"{request.url.scheme}://{request.url.netloc}"
 
     async def _member(self, request: Request, page: bool) -> Member:
         rows: list[dict[str, Any]] = []
         word, _, token = request.headers.get("authorization", "").partition(" ")
-        # Pages take the cookie only, the API the token only: another site's page cannot act with a browser's cookie.
+        # Pages accept the cookie only, the API the token only: another site's page cannot act with a browser's cookie.
         if page and (cookie := request.cookies.get(COOKIE)):
             rows = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
@@ -192,7 +192,7 @@ async def get_feed(ask: TeamRequest) -> protocol.FeedPage:
     """Waits for news up to `wait` seconds."""
     after = number_of(ask.request, "after")
     wait = min(number_of(ask.request, "wait"), LONGEST_WAIT_S)
-    # Subscribed before the first look: an item that comes between the look and the wait is not missed.
+    # Subscribed before the first look, so that no item in between is missed.
     with ask.team.database.subscribe(ask.who.tenant) as news:
         page = await _feed_page(ask, after)
         if not page.items and wait:
@@ -286,7 +286,7 @@ async def post_rule(ask: TeamRequest) -> dict[str, str]:
 
 
 def check_requirement(rule: protocol.RuleRequest) -> str:
-    """The same reading as on a machine: what no machine could follow is refused here."""
+    """Parsed as on a machine: what no machine could follow is refused here."""
     from holdfast.core.section import Unfit
     from holdfast.features.gates.settings import GateSettings
 
@@ -360,7 +360,7 @@ async def get_audit(ask: TeamRequest) -> Any:
 
 
 async def post_link(ask: TeamRequest) -> Mapping[str, str]:
-    """A word that opens the page once, within a minute, for the person of this machine."""
+    """A key that opens the page once, within a minute, for the person of this machine."""
     secret = new_secret("link")
     async with ask.transaction() as tx:
         await tx.execute(
@@ -384,7 +384,7 @@ async def get_login(team: TeamServer, request: Request) -> Response:
 
 def _keep_cookie(team: TeamServer, request: Request, response: Response, cookie: str) -> None:
     secure = team.address_of(request).startswith("https:")
-    # Only over https where the server has it; a local one may be plain http.
+    # Only over https if the server has it; a local one may be plain http.
     response.set_cookie(COOKIE, cookie, COOKIE_MS // 1000, httponly=True, samesite="strict", secure=secure)
 
 

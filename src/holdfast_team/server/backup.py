@@ -1,7 +1,7 @@
-"""Backup and restore of a team's database, by the server's own connection: no other program is needed.
+"""Backs up and restores a team's database over the server's own connection.
 
-A backup is a zip of one COPY stream for each table, all of one snapshot, and a manifest with the SHA-256 and the rows of each.
-Large installations back PostgreSQL itself up (`pg_basebackup` and its log); this is for the others, and for moving.
+A backup is a zip of one COPY stream per table, all of one snapshot, and a manifest with each one's SHA-256 and row
+count. Large installations use `pg_basebackup`; this is for the others, and for moving.
 """
 
 import hashlib
@@ -24,7 +24,8 @@ from holdfast_team.server.database import migrate_database, owner_connection
 
 MANIFEST = "manifest.json"
 JUMP = 1_000_000
-"""Numbers of the feed and tokens of leases go on so far above those of the backup: what was given out since is not reused."""
+"""Feed numbers and lease tokens continue this far above those of the backup, so that numbers given out since are not
+reused."""
 Database = psycopg.Connection[dict[str, Any]]
 
 
@@ -51,7 +52,7 @@ class Manifest(msgspec.Struct):
 
 
 def write_backup(url: str, file: Path) -> Manifest:
-    """All tables as of one moment; servers go on meanwhile. The file appears when it is whole."""
+    """Write all tables of one moment while servers keep running. The file appears when it is complete."""
     if file.exists():
         raise CommandRefused(f"{file} is there already", fix="Name a new file.")
     half = file.with_name(f"{file.name}.part")
@@ -63,7 +64,7 @@ def write_backup(url: str, file: Path) -> Manifest:
             db.transaction(),
             zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
-            # All tables as of the same moment, although they are copied one after another.
+            # All tables as of the same moment, although they are copied one by one.
             db.execute("set transaction isolation level repeatable read read only")
             manifest = Manifest(_version_of(db), now_ms(), _list_tables(db, team_schema(url)))
             for table in manifest.tables:
@@ -84,7 +85,7 @@ def _version_of(db: Database) -> int:
 def _list_tables(db: Database, schema: str) -> list[TableCopy]:
     rows = db.execute(TABLES, (schema,)).fetchall()
     tables = [TableCopy(row["name"], row["columns"], row["key"]) for row in rows]
-    # People before their machines, tenants before both: as the references want it.
+    # In the order that the references require.
     first = ("tenants", "people", "machines", "codes")
     return sorted(tables, key=lambda one: (first.index(one.name) if one.name in first else len(first), one.name))
 
@@ -101,7 +102,7 @@ group by c.oid, c.relname
 
 
 def _copy_out(db: Database, table: TableCopy, target: IO[bytes]) -> None:
-    """In the order of the key, so that two copies of the same rows are the same bytes."""
+    """In key order, so that two copies of the same rows are the same bytes."""
     digest = hashlib.sha256()
     statement = sql.SQL("copy (select {} from {} order by {}) to stdout").format(
         _names(table.columns), sql.Identifier(table.name), _names(table.key)
@@ -109,7 +110,7 @@ def _copy_out(db: Database, table: TableCopy, target: IO[bytes]) -> None:
     with db.cursor().copy(statement) as copy:
         for piece in copy:
             digest.update(piece)
-            # COPY ends each row with a newline, and escapes those within values.
+            # COPY ends each row with a newline and escapes newlines in values.
             table.rows += bytes(piece).count(b"\n")
             target.write(piece)
     table.digest = digest.hexdigest()
@@ -123,7 +124,7 @@ def _names(columns: list[str]) -> sql.Composed:
 
 
 def restore_backup(url: str, file: Path, *, go_on: bool = True) -> Manifest:
-    """Into tables that are empty. `go_on`: machines will use it, so numbers that were given out since must not come again."""
+    """Restore into empty tables. `go_on`: machines will use it, so numbers given out since must not repeat."""
     with zipfile.ZipFile(file) as archive:
         manifest = _read_manifest(archive)
         version = migrate_database(url)
@@ -136,7 +137,7 @@ def restore_backup(url: str, file: Path, *, go_on: bool = True) -> Manifest:
                 )
             for table in manifest.tables:
                 _copy_in(db, table, archive)
-            # COPY brought the ids along, which does not move the sequence.
+            # COPY brought the ids along, which does not advance the sequence.
             db.execute(NEXT_AUDIT_ID)
             if go_on:
                 db.execute("update tenants set feed_head = feed_head + %s", (JUMP,))
@@ -151,7 +152,8 @@ JUMP_LEASES = """
 update leases set lease = lease || jsonb_build_object('token', coalesce((lease->>'token')::bigint, 0) + %s,
   'machine', '', 'session', '', 'person', '', 'until', 0)
 """
-"""Who held what when the backup was made is not known now: nobody does, and the next token is higher than any given out."""
+"""Who held which lease at the time of the backup is unknown now: nobody does, and the next token is higher than any
+given out."""
 
 
 def _read_manifest(archive: zipfile.ZipFile) -> Manifest:
@@ -160,7 +162,7 @@ def _read_manifest(archive: zipfile.ZipFile) -> Manifest:
     except (KeyError, msgspec.DecodeError) as error:
         raise CommandRefused("this is no backup of a team") from error
     names = [name for table in manifest.tables for name in (table.name, *table.columns, *table.key)]
-    # The manifest comes from a file: only names that tables of ours can have go into statements.
+    # The manifest comes from a file: only valid table names may enter statements.
     if not all(re.fullmatch(r"[a-z_]{1,60}", name) for name in names):
         raise CommandRefused("this is no backup of a team")
     return manifest
@@ -190,7 +192,7 @@ def _pieces(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
 
 
 def drill_backup(url: str, file: Path) -> Manifest:
-    """Restores into a schema of its own beside the one in use, writes that out again, compares, and drops it."""
+    """Restore into a separate schema next to the current one, export that again, compare, and drop it."""
     # PostgreSQL cuts names at 63 bytes.
     schema = f"{team_schema(url)[:40]}_drill_{os.getpid()}"
     beside = in_schema(url, schema)
@@ -209,7 +211,7 @@ def drill_backup(url: str, file: Path) -> Manifest:
 
 
 def in_schema(url: str, schema: str) -> str:
-    """The same address for another schema; what else its options say stays."""
+    """The same address for another schema; its other options stay."""
     options = str(parse_address(url).get("options") or "")
     # The `-c search_path=…` among the options, and then the whole `options=…` of the address.
     kept = re.sub(r"-c\s*search_path\s*=\s*\S+", "", options).strip()

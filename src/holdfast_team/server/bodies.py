@@ -1,4 +1,4 @@
-"""What requests bring and answers carry: bodies that are never larger than allowed, refusals for programs and for people."""
+"""Reads bounded request bodies and builds answers and refusals."""
 
 import zlib
 from typing import Any, TypeVar
@@ -11,13 +11,13 @@ from holdfast_team.protocol import OLDEST_VERSION, VERSION, VERSION_HEADER, Prob
 from holdfast_team.server import pages
 from holdfast_team.server.tenancy import Refused
 
-# Bytes; only batches may be larger.
+# In bytes; only batches may be larger.
 SMALL_BODY = 256 << 10
 T = TypeVar("T")
 
 
 def need_version(request: Request, enrolling: int = VERSION) -> None:
-    """A machine that joined long ago may be older than this server still understands; what it has stays in its log."""
+    """A machine that joined long ago may be too old for this server; its events stay in its log."""
     said = request.headers.get(VERSION_HEADER, "1")
     if min(int(said) if said.isdecimal() and len(said) < 9 else 0, enrolling) < OLDEST_VERSION:
         raise Refused(426, f"this server speaks version {OLDEST_VERSION} or newer", "Update Holdfast on this machine.")
@@ -26,7 +26,7 @@ def need_version(request: Request, enrolling: int = VERSION) -> None:
 async def read_body(request: Request, most: int = SMALL_BODY) -> bytes:
     body = bytearray()
     async for piece in request.stream():
-        # Counted as it comes in: a content-length may be missing or wrong.
+        # Counted as it arrives: content-length may be missing or wrong.
         body += piece
         if len(body) > most:
             raise Refused(413, f"a request has at most {most} bytes")
@@ -38,7 +38,7 @@ async def read_message(request: Request, type_: type[T]) -> T:
 
 
 def inflate_body(body: bytes, most: int) -> bytes:
-    """Never more than `most`, however small it was on the way."""
+    """Never more than `most`, however small it was compressed."""
     reader = zlib.decompressobj()
     try:
         plain = reader.decompress(body, most)

@@ -1,4 +1,4 @@
-"""How the address of the team's PostgreSQL is read."""
+"""Parses the address of the team's PostgreSQL."""
 
 import re
 from typing import Any
@@ -11,9 +11,9 @@ from holdfast.stores import hide_password
 
 DEFAULT_SCHEMA = "holdfast_team"
 PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
-"""A machine that vanished in the middle of a transaction must not hold locks for hours."""
+"""A machine that vanished inside a transaction must not hold locks for hours."""
 
-# The first schema of `search_path=...` in the options of the address.
+# The first schema of `search_path=...` in the address's options.
 _SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s\",]+)")
 
 
@@ -24,7 +24,7 @@ def team_schema(url: str) -> str:
 
 
 def parse_address(url: str) -> dict[str, Any]:
-    """The driver quotes what it does not understand, and that may be the password."""
+    """The driver quotes what it does not understand, which may be the password."""
     try:
         return dict(conninfo.conninfo_to_dict(url))
     except psycopg.ProgrammingError:

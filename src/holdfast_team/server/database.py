@@ -1,4 +1,4 @@
-"""PostgreSQL under the team server: migrations, partitions, and transactions that can see one tenant only."""
+"""PostgreSQL under the team server: migrations, partitions, and transactions confined to one tenant."""
 
 import asyncio
 import contextlib
@@ -21,19 +21,19 @@ from holdfast.stores import hide_password
 from holdfast_team.server.connection import PATIENCE, team_schema
 
 ROLE = "holdfast_team_app"
-"""Owns nothing and may not bypass row-level security: what the server is while it answers requests."""
+"""Owns nothing and cannot bypass row-level security: the server's role while it answers requests."""
 APPEND_ONLY = frozenset(("audit", "receipts"))
 MONTHS_AHEAD = 2
-# Any number will do that is the same in all servers; its bytes spell "Hole".
+# Any number that is the same in all servers; its bytes spell "Hole".
 MIGRATION_LOCK = 0x486F6C65
 STATEMENT_MS = 30_000
-# Milliseconds that a step waits for a table, how often it tries, and seconds between.
+# Milliseconds a step waits for a table, how often it retries, and seconds in between.
 STEP_WAIT_MS, STEP_ATTEMPTS, STEP_PAUSE_S = 2_000, 30, 1.0
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
-"""A connection that ended, or whose server became a replica: another one may lead to the new primary."""
+"""A connection that ended, or whose server became a replica: another one may reach the new primary."""
 TOO_LARGE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.StatementTooComplex)
-"""What PostgreSQL cannot keep however often it is tried: a name too long for an index, nesting too deep. The driver counts
-them among lost connections; answered so, a machine would send the same batch for ever."""
+"""What PostgreSQL can never store: a name too long for an index, nesting too deep. The driver counts these among lost
+connections, and a machine would then resend the batch for ever."""
 
 AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
 
@@ -42,9 +42,9 @@ AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
 
 
 def migrate_database(url: str) -> int:
-    """Brings the tables up to this version, one transaction a step; safe while other servers run. The version.
+    """Migrate the tables to this version, one transaction per step, while other servers run; return the version.
 
-    A server that is older than the tables starts too, where the newest step says that it may (`-- oldest: N`).
+    An older server starts too, if the newest step allows it (`-- oldest: N`).
     """
     with owner_connection(url) as db:
         _create_role(db)
@@ -63,7 +63,7 @@ def migrate_database(url: str) -> int:
 
 
 def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
-    """(version of the tables, the oldest version of a server that may run on them)."""
+    """(version of the tables, the oldest server version that may run on them)"""
     db.execute("create table if not exists migrations (version integer primary key, at bigint not null)")
     db.execute("alter table migrations add column if not exists oldest integer not null default 1")
     found = db.execute(
@@ -73,8 +73,8 @@ def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
 
 
 def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, schema: str) -> None:
-    """Requests go on meanwhile: a step that cannot have a table at once lets them pass, and asks again."""
-    # A line such as `-- oldest: 3` in the file of a step.
+    """Requests continue meanwhile: a step that cannot lock a table at once lets them pass and retries."""
+    # A line such as `-- oldest: 3` in the step's file.
     said = re.search(r"^-- oldest: (\d+)", text, re.M)
     for attempt in range(STEP_ATTEMPTS):
         try:
@@ -93,7 +93,7 @@ def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, sc
 
 @contextlib.contextmanager
 def owner_connection(url: str) -> Iterator[psycopg.Connection[dict[str, Any]]]:
-    """For what only whoever runs the server may do: migrate, add tenants, remove what is too old."""
+    """For the operator's acts: migrate, add tenants, remove old rows."""
     try:
         db = psycopg.connect(url, autocommit=True, row_factory=dict_row, connect_timeout=5)
     except psycopg.OperationalError as error:
@@ -139,7 +139,7 @@ def _create_schema(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
 
 
 def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
-    """Every table that has a tenant gets the policy, also one that a later migration adds and forgets it for."""
+    """Apply the policy to every table with a tenant, including tables of later migrations."""
     db.execute(sql.SQL("grant usage on schema {} to {}").format(sql.Identifier(schema), sql.Identifier(ROLE)))
     for row in db.execute(TENANT_TABLES, (schema,)).fetchall():
         table = sql.Identifier(row["name"])
@@ -151,7 +151,7 @@ def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None
 
 
 OWN = sql.SQL("tenant = (select current_setting('holdfast.tenant', true))")
-"""As a question within the statement it is asked once, not for every row."""
+"""As a subquery it is evaluated once, not per row."""
 TENANT_TABLES = """
 select c.relname as name, c.relrowsecurity as protected
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -161,7 +161,7 @@ where n.nspname = %s and c.relkind in ('r', 'p') and not c.relispartition
 
 
 def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None:
-    """This month and the next: what comes before they are made lands in the default partition, and is not lost."""
+    """This month and the next: earlier rows go to the default partition and are not lost."""
     month = datetime.fromtimestamp(now / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for _ in range(MONTHS_AHEAD + 1):
         # December leads to January of the next year.
@@ -173,7 +173,7 @@ def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None
                 sql.Literal(int(month.timestamp() * 1000)),
                 sql.Literal(int(after.timestamp() * 1000)),
             )
-            # Rows of that month are in the default partition already: PostgreSQL then refuses the new one.
+            # Rows of that month are in the default partition already, so PostgreSQL refuses the new one.
             with contextlib.suppress(psycopg.errors.CheckViolation), db.transaction():
                 db.execute(statement)
         month = after
@@ -187,11 +187,11 @@ OLD_ROWS = (
     ("delete from sign_on_attempts where until < %s", 1),
     ("delete from daily_use where day < to_timestamp(%s / 1000.0)::date", 400),
 )
-"""What nobody looks at after so many days. A lease lasts an hour at most without a new item."""
+"""Rows that nobody needs after so many days. A lease lasts an hour at most without a new item."""
 
 
 def remove_old_events(url: str, days: Mapping[str, int]) -> int:
-    """Retention by level: events that were sent at a level and received longer ago than its days."""
+    """Retention by level: remove events received longer ago than the days of their level."""
     removed = 0
     with owner_connection(url) as db:
         _create_partitions(db, now_ms())
@@ -213,7 +213,7 @@ class TenantTransaction:
         self._db, self.tenant = db, tenant
 
     async def execute(self, query: str, values: Mapping[str, Any] | None = None) -> int:
-        """How many rows it changed."""
+        """Return how many rows changed."""
         done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
         return done.rowcount
 
@@ -228,13 +228,13 @@ class TenantTransaction:
 
 @lru_cache(16)
 def _function_call(name: str, values: int) -> bytes:
-    """Asked for with every request."""
+    """Cached, because every request needs it."""
     marks = sql.SQL(", ").join([sql.Placeholder()] * values)
     return sql.SQL("select * from {}({})").format(sql.Identifier(name), marks).as_bytes(None)
 
 
 class TeamDatabase:
-    """A pool of connections, each of which is the role without rights from its first moment on."""
+    """A pool of connections, each restricted to the unprivileged role from its first moment."""
 
     def __init__(self, url: str, connections: int = 8) -> None:
         self.url, self.schema = url, team_schema(url)
@@ -258,7 +258,7 @@ class TeamDatabase:
         await db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(self.schema)))
         await db.execute(sql.SQL("set role {}").format(sql.Identifier(ROLE)))
         await db.execute(f"set statement_timeout = {STATEMENT_MS}")
-        # Acknowledged means durable; a server default of `off` would break that promise, a stronger one is left alone.
+        # Acknowledged means durable; a server default of `off` would break that promise, a stronger one is kept.
         await db.execute(
             "select set_config('synchronous_commit', 'on', false)"
             " where current_setting('synchronous_commit') in ('off', 'local')"
@@ -266,15 +266,16 @@ class TeamDatabase:
 
     @contextlib.asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[TenantTransaction]:
-        """Committed at its end; after an error the pool takes it back."""
-        # Without the driver's pipeline: it costs the processor twice as much as the ways to a near database that it saves.
+        """Commits at its end; after an error the pool takes the connection back."""
+        # Without the driver's pipeline: it costs twice the processor time of the round trips it saves to a near
+        # database.
         async with self._connected(tenant) as db:
             yield TenantTransaction(db, tenant)
             await db.execute("commit")
 
     @contextlib.asynccontextmanager
     async def _connected(self, tenant: str) -> AsyncIterator[AsyncConnection]:
-        """A connection on which a transaction of the tenant has begun. After a failover every kept one may be dead."""
+        """A connection with an open transaction of the tenant. After a failover every kept one may be dead."""
         # As often as dead connections may be in the pool, and once more.
         for left in reversed(range(self._pool.max_size + 1)):
             async with self._pool.connection() as db:
@@ -289,8 +290,8 @@ class TeamDatabase:
                 return
 
     async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
-        """One of the functions that are asked before a tenant is known."""
-        # Asked with the role without rights: the function itself looks at one row by its hash.
+        """Call a function that runs before a tenant is known."""
+        # With the unprivileged role: the function itself reads one row by its hash.
         statement = _function_call(name, len(values))
         for left in reversed(range(self._pool.max_size + 1)):
             async with self._pool.connection() as db:
@@ -303,7 +304,7 @@ class TeamDatabase:
         raise AssertionError
 
     async def check(self) -> str:
-        """Why it is not ready; empty when it is. A role that could see every tenant is a reason."""
+        """Return why it is not ready; empty if it is. A role that could see every tenant is a reason."""
         try:
             async with self._pool.connection(timeout=3) as db:
                 done = await db.execute(READINESS, (self.schema,))
@@ -317,7 +318,7 @@ class TeamDatabase:
         return "" if not row["read_only"] else "the database is read-only"
 
     def current_figures(self) -> dict[str, int]:
-        """Of the pool, and how many requests wait for news."""
+        """Figures of the pool, and how many requests wait for news."""
         waiting = sum(map(len, self._listeners.values()))
         return {**{name: int(value) for name, value in self._pool.get_stats().items()}, "feeds_waiting": waiting}
 
@@ -329,24 +330,24 @@ class TeamDatabase:
 
     @contextlib.contextmanager
     def subscribe(self, tenant: str) -> Iterator[asyncio.Event]:
-        """Set when something new is in the tenant's feed; also after the listening connection was lost and is back."""
+        """Set when the tenant's feed has something new, and after the listening connection was lost and restored."""
         event = asyncio.Event()
         self._listeners.setdefault(tenant, set()).add(event)
         try:
             yield event
         finally:
             self._listeners[tenant].discard(event)
-            # Not kept for a tenant of whom nobody waits: they are as many as ever asked.
+            # Removed without waiters: otherwise every tenant that ever asked would stay.
             if not self._listeners[tenant]:
                 del self._listeners[tenant]
 
     async def _listen(self) -> None:
         while True:
             with contextlib.suppress(psycopg.Error):
-                # A connection of its own, outside of the pool: it listens for as long as the server runs.
+                # A connection outside the pool, listening for the server's lifetime.
                 async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as db:
                     await db.execute(sql.SQL("listen {}").format(sql.Identifier(self.channel)))
-                    # What was told while nobody listened is not told again: everybody looks once.
+                    # Notifications sent while nobody listened are lost: everybody looks once.
                     self._wake(self._listeners)
                     async for notice in db.notifies():
                         self._wake([notice.payload])
@@ -359,7 +360,7 @@ class TeamDatabase:
 
 
 BEGIN = sql.SQL("begin; select set_config('holdfast.tenant', {}, true)")
-"""Two statements at once, quoted by the driver: one way there and back."""
+"""Two statements in one round trip, quoted by the driver."""
 READINESS = f"""
 select (select coalesce(max(version), 0) from migration_version()) as version,
        (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as privileged,

@@ -1,5 +1,5 @@
-"""What a machine sent is deleted on the server, wherever it stands, and others are told which of it they no longer have to
-tell: events, sessions, edited files, and what commands said (hand-overs, leases, memories)."""
+"""Deletes what a machine sent, everywhere on the server, and informs those who received it: events, sessions, edited
+files, and words of commands (hand-overs, leases, memories)."""
 
 import secrets
 from typing import Any
@@ -9,14 +9,14 @@ from holdfast_team.protocol import ForgetReceipt, ForgetRequest
 from holdfast_team.server.database import TenantTransaction
 from holdfast_team.server.tenancy import Member, add_item, json_value, write_audit
 
-# Every renewal of a lease is an item: only the last ones can be known to a machine still.
+# Every renewal of a lease is an item: a machine can only know the last ones.
 MOST_NAMED = 500
 
 
 async def erase_shared_data(
     tx: TenantTransaction, channel: str, who: Member, request: ForgetRequest, now: int
 ) -> ForgetReceipt:
-    """Of this machine only. Sums of tokens stay: they are not kept by session."""
+    """Of this machine only. Token sums stay, because they are not kept by session."""
     named = {
         "machine": who.machine, "person": who.person, "sessions": list(request.sessions),
         "projects": list(request.projects), "numbers": list(request.numbers), "words": list(request.words),
@@ -40,7 +40,7 @@ async def erase_shared_data(
 
 
 async def _withdraw_words(tx: TenantTransaction, channel: str, who: Member, named: dict[str, Any], now: int) -> int:
-    """Whoever heard of them already tells them to nobody any more. How many there were."""
+    """Withdraw words from everyone who received them; return how many there were."""
     items = [row["id"] for row in await tx.all(FORGET_ITEMS, named)]
     memories = await tx.all(FORGET_MEMORIES, named)
     await tx.execute(RAISE_FLOOR, named)
@@ -75,7 +75,7 @@ delete from memories where tenant = %(tenant)s and by_person = %(person)s
 and (id = any(%(words)s) or project = any(%(projects)s) or %(all)s and machine = %(machine)s)
 returning id, project, promoted_at
 """
-"""Also those that a lead promoted: the words are still those of whoever takes them back."""
+"""Also those that a lead promoted: the words still belong to their author."""
 _MY_LEASES = "tenant = %(tenant)s and " + _MY_WORDS.format("lease->>'words'")
 RAISE_FLOOR = f"""
 update tenants set lease_floor = greatest(lease_floor,

@@ -13,13 +13,13 @@ from holdfast_team.server.tenancy import Member, Refused
 # Per machine, per tenant, per address.
 REQUESTS_PER_S, TENANT_EVENTS_PER_S, ENROLMENTS_PER_S = 50.0, 50_000.0, 20.0
 MACHINE_EVENTS_PER_S = 10_000.0
-"""Over all processes: what a machine has left is kept in its row."""
+"""Over all processes: the rest is kept in the machine's row."""
 BURST_S = 10
 MOST_BUCKETS = 50_000
 
 
 class Bucket:
-    """Fills at a rate, holds `BURST_S` seconds of it. What it has not it does not give."""
+    """Fills at a rate and holds `BURST_S` seconds of it."""
 
     __slots__ = ("at", "left", "rate")
 
@@ -27,7 +27,7 @@ class Bucket:
         self.rate, self.left, self.at = rate, rate * BURST_S, now
 
     def take_tokens(self, amount: float, now: float) -> float:
-        """0.0 when it was given, else the seconds to wait."""
+        """Return 0.0 if granted, else the seconds to wait."""
         self.left = min(self.rate * BURST_S, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left >= amount:
@@ -37,7 +37,7 @@ class Bucket:
 
 
 class Limits:
-    """In this process only, against floods; quotas that hold over all processes are in the database."""
+    """Per process, against floods; quotas over all processes are in the database."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], Bucket] = {}
@@ -55,7 +55,7 @@ class Limits:
         now = time.monotonic()
         bucket = self._buckets.get(key)
         if bucket is None:
-            # Addresses of strangers get buckets too: memory stays bounded, and all begin full again.
+            # Strangers' addresses get buckets too: memory stays bounded, and all start full again.
             if len(self._buckets) >= MOST_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets[key] = Bucket(rate, now)
@@ -90,9 +90,9 @@ class Metrics:
 
 
 def log_line(what: str, **more: object) -> None:
-    """One JSON object a line, on standard error: requests that were refused, failed or slow, and what housekeeping did.
+    """One JSON object per line on standard error: refused, failed or slow requests, and housekeeping.
 
-    Never a token, a body or the name of a person.
+    Never a token, a body or a person's name.
     """
     line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "what": what, **more}
     sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")

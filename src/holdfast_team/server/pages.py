@@ -1,4 +1,4 @@
-"""The board as a page: plain HTML that refreshes itself, no script, nothing from elsewhere."""
+"""The board as a page: plain HTML that refreshes itself, without scripts or external resources."""
 
 import html
 from datetime import UTC, datetime
@@ -72,7 +72,7 @@ def draw_board(board: dict[str, Any], who: Member) -> str:
 
 
 def _machine_name(one: dict[str, Any], sessions: list[dict[str, Any]]) -> str:
-    """Its label; where another machine on the board has the same, with the beginning of its id."""
+    """Its label; with the beginning of its id if another machine has the same."""
     same = {other["machine"] for other in sessions if other["label"] == one["label"]}
     return one["label"] if one["label"] and len(same) == 1 else f"{one['label']} {one['machine'][:8]}".strip()
 
@@ -82,7 +82,7 @@ def _some_names(files: list[str]) -> str:
 
 
 def draw_problem(error: str, fix: str) -> str:
-    """What a person reads in a browser where a program would get JSON."""
+    """A refusal as a page, where a program would get JSON."""
     return _simple_page("This did not work", f"<p>{_sentence(error)}</p><p>{_sentence(fix)}</p>")
 
 
@@ -92,7 +92,7 @@ def _sentence(text: str) -> str:
 
 
 def draw_code(who: Member, issued: CodeIssued, address: str) -> str:
-    """For whoever signed on to join a machine; the code works once."""
+    """The code page after a sign-on to join a machine; the code works once."""
     return _simple_page(
         "Join a machine",
         f"<p>You are {_escape_text(who.person)}, {_escape_text(issued.role)} of {_escape_text(who.tenant)}."
@@ -102,7 +102,7 @@ def draw_code(who: Member, issued: CodeIssued, address: str) -> str:
 
 
 def draw_signed_on(who: Member) -> str:
-    """The board's cookie is sent only by our own pages, so this one leads there."""
+    """The board's cookie is sent only by our own pages, so this one links there."""
     return _simple_page(
         "Signed on",
         f'<p>You are {_escape_text(who.person)}. <a href="/board">To the board</a></p>',
@@ -123,7 +123,7 @@ def _whole_page(title: str, body: str, head: str = "") -> str:
 
 
 def _html_table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str) -> str:
-    """On a narrow screen each row is a list, and every cell says what it is."""
+    """On a narrow screen each row is a list with labelled cells."""
     if not rows:
         return f"<p>{_escape_text(empty)}</p>"
     head = "".join(f"<th scope=col>{_escape_text(one)}</th>" for one in heads)
@@ -133,13 +133,13 @@ def _html_table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str)
 
 def _html_cell(head: str, cell: str) -> str:
     urgent = " class=urgent" if cell == STATES["waiting"] else ""
-    # Lines break within a path or an address before they break within a word.
+    # Lines break at separators of a path or address before they break within a word.
     text = _escape_text(cell).replace("/", "/<wbr>").replace("@", "<wbr>@")
     return f'<td data-label="{_escape_text(head)}"{urgent}>{text}</td>'
 
 
 def _escape_text(value: object) -> str:
-    # Texts come from many machines: neither markup nor control characters of theirs reach the page.
+    # Texts come from many machines: neither their markup nor control characters reach the page.
     return html.escape(strip_controls(str(value)))
 
 

@@ -1,15 +1,15 @@
-"""What a team looks at: the board over all machines, overlaps, cost, people, memories, the audit log."""
+"""Reports of a team: the board over all machines, overlaps, cost, people, memories, the audit log."""
 
 from typing import Any
 
 from holdfast.core.times import DAY, HOUR
 from holdfast_team.server.database import TenantTransaction
 
-# Milliseconds: how long a silent session stays on the board, and how long an edit counts as an overlap.
+# In ms: how long a silent session stays on the board, and how long an edit counts as an overlap.
 BOARD_MS = DAY
 OVERLAP_MS = 8 * HOUR
 SILENT_MS = 90_000
-"""A machine sends at least an empty batch every half minute; after this it is not known what its sessions do."""
+"""A machine sends at least an empty batch every half minute; after this its sessions' state is unknown."""
 PAGE = 500
 
 
@@ -56,7 +56,7 @@ where l.tenant = %(tenant)s and (l.lease->>'until')::bigint > %(now)s order by l
 
 
 async def read_cost(tx: TenantTransaction) -> list[dict[str, Any]]:
-    """Tokens by person, project, model, week and kind: whoever shows it prices it."""
+    """Tokens by person, project, model, week and kind; the reader prices them."""
     rows = await tx.all(COST, {"most": 5_000})
     return [{**row, "week": row["week"].isoformat()} for row in rows]
 

@@ -1,4 +1,4 @@
-"""Starting a team server, and what only whoever runs it may do: tenants, retention."""
+"""Starts a team server, and performs the operator's acts: tenants, retention."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ FIRST_CODE_MS = DAY
 
 
 def database_url(option: str) -> str:
-    """In the environment rather than on the command line, where other users of the machine could read a password."""
+    """From the environment, because other users could read a password on the command line."""
     url = option or os.environ.get(URL_VARIABLE, "")
     if not url.startswith(("postgresql://", "postgres://")):
         raise BadSettings("no PostgreSQL database is named", fix=f"Set {URL_VARIABLE}=postgresql://USER@HOST/DATABASE.")
@@ -45,7 +45,7 @@ def serve_team(
     fd: int = -1,
     public_url: str = "",
 ) -> None:
-    """Until it is ended. `fd`: a socket that listens already."""
+    """Run until stopped. `fd`: a listening socket."""
     import uvicorn
 
     from holdfast_team.server.app import TeamServer
@@ -66,7 +66,7 @@ def serve_team(
 
 
 def _keep_house(url: str, stopping: threading.Event) -> None:
-    """Partitions ahead of time, and what is too old. Where the database is gone now, next time."""
+    """Create partitions and remove old rows; without the database, next time."""
     while not stopping.is_set():
         try:
             log_line("housekeeping", removed=remove_old_events(url, RETENTION_DAYS))
@@ -76,7 +76,7 @@ def _keep_house(url: str, stopping: threading.Event) -> None:
 
 
 def add_tenant(url: str, tenant: str, admin: str) -> CodeIssued:
-    """The tenant, where it is new, and a code with which its first admin joins."""
+    """Create the tenant if it is new, and a code with which its first admin joins."""
     if not tenant or len(tenant) > 64 or not tenant.replace("-", "").isalnum():
         raise CommandRefused("a tenant's name has letters, digits and dashes, 64 at most")
     code, now = new_secret("join"), now_ms()
@@ -95,7 +95,7 @@ def add_tenant(url: str, tenant: str, admin: str) -> CodeIssued:
 
 
 def set_sign_on(url: str, tenant: str, settings: SignOnSettings) -> None:
-    """How people of the tenant sign on from now on."""
+    """Set how people of the tenant sign on."""
     if not is_safe_address(settings.issuer):
         raise CommandRefused("a provider is reached by https", fix="Only on this machine itself may it be http.")
     with owner_connection(url) as db, db.transaction():
@@ -110,7 +110,7 @@ def set_sign_on(url: str, tenant: str, settings: SignOnSettings) -> None:
 
 
 def set_quota(url: str, tenant: str, events_per_day: int) -> None:
-    """0 is no limit."""
+    """0 means unlimited."""
     with owner_connection(url) as db, db.transaction():
         _need_tenant(db, tenant)
         db.execute("update tenants set events_per_day = %s where tenant = %s", (max(0, events_per_day), tenant))

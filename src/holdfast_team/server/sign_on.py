@@ -1,7 +1,7 @@
 """Single sign-on by OpenID Connect: the authorization-code flow with PKCE, for the board and for joining a machine.
 
-`GET /sign-on/TENANT` sends a browser to the tenant's provider; `GET /sign-on/callback` takes it back. What the provider
-says counts only after its signature, issuer, audience, time and nonce were checked, and only for the browser that began.
+`GET /sign-on/TENANT` redirects a browser to the tenant's provider; `GET /sign-on/callback` receives it back. Claims
+count only after signature, issuer, audience, time and nonce are checked, and only for the browser that started.
 """
 
 import asyncio
@@ -25,35 +25,35 @@ from holdfast_team.server.database import TeamDatabase, TenantTransaction
 from holdfast_team.server.tenancy import Member, Refused, hash_secret, new_secret, write_audit
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by a key of the provider's; never `none`, and none by a shared secret."""
+"""Signatures with the provider's key; never `none`, and none with a shared secret."""
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 # Milliseconds.
 ATTEMPT_MS, CODE_MS, COOKIE_MS = 600_000, 600_000, 12 * 3_600_000
-# Seconds, bytes, seconds, and seconds by which the provider's clock may differ.
+# Seconds, bytes, seconds, and the tolerated difference of the provider's clock in seconds.
 TIMEOUT_S, MOST_BYTES, KEPT_S, LEEWAY_S = 5.0, 1 << 20, 600.0, 60
 Purpose = Literal["board", "join"]
 
 
 class SignOnSettings(msgspec.Struct, frozen=True):
-    """How a tenant signs on. Without a domain only people who are in the team already may."""
+    """How a tenant signs on. Without a domain only existing members may."""
 
     issuer: str
     client_id: str
     claim: str = "email"
     """The claim that names a person."""
     domain: str = ""
-    """Whoever has a name of this domain joins by signing on, in `role`."""
+    """People with a name in this domain join by signing on, in `role`."""
     role: Role = "member"
 
 
 class SignedOn(msgspec.Struct, frozen=True):
     person: str
     subject: str
-    """The provider and its own number for the person: a name that was given to somebody else is noticed."""
+    """The provider and its id for the person, to notice a name that was reassigned."""
 
 
 def is_safe_address(url: str) -> bool:
-    """Codes and statements about people travel encrypted, except on this machine itself."""
+    """Codes and claims travel encrypted, except on this machine itself."""
     parts = urlsplit(url)
     return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
 
@@ -62,14 +62,14 @@ def is_safe_address(url: str) -> bool:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A provider's own addresses do not move; another one is not followed with secrets in hand."""
+    """A provider's addresses do not move; a redirect is not followed with secrets."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class Provider:
-    """What is known of one issuer, kept for ten minutes. Requests run in threads: they may wait for the network."""
+    """What is known of one issuer, cached for ten minutes. Requests run in threads, because they wait for the network."""
 
     def __init__(self, issuer: str, secret: str = "") -> None:
         self.issuer, self._secret = issuer, secret
@@ -80,14 +80,14 @@ class Provider:
     async def addresses(self) -> Mapping[str, Any]:
         if not self._addresses or time.monotonic() > self._addresses[0]:
             found = await self._fetch(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
-            # OpenID Connect Discovery asks for this: no provider may speak for another one.
+            # Required by OpenID Connect Discovery: no provider may speak for another one.
             if found.get("issuer") != self.issuer:
                 raise Refused(502, "the provider calls itself by another name than its settings here")
             self._addresses = time.monotonic() + KEPT_S, found
         return self._addresses[1]
 
     async def exchange(self, settings: SignOnSettings, code: str, verifier: str, redirect: str) -> str:
-        """The signed statement about the person, for the code that the browser brought."""
+        """Return the signed claims for the code that the browser brought."""
         form = {
             "grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "client_id": settings.client_id,
             "code_verifier": verifier,
@@ -97,7 +97,7 @@ class Provider:
 
     async def verify(self, settings: SignOnSettings, token: str, nonce: str) -> Mapping[str, Any]:
         try:
-            # Not verified yet, but it only selects the published key that the signature must then match.
+            # Not verified yet, but it only selects the published key that the signature must match.
             key = await self._key_for(str(jwt.get_unverified_header(token).get("kid") or ""))
             claims: dict[str, Any] = jwt.decode(
                 token, key.key, algorithms=ALGORITHMS, audience=settings.client_id, issuer=self.issuer, leeway=LEEWAY_S,
@@ -107,7 +107,7 @@ class Provider:
             raise Refused(401, f"what the provider said is not in order: {error}") from error
         if not secrets.compare_digest(str(claims["nonce"]).encode(), nonce.encode()):
             raise Refused(401, "what the provider said belongs to another sign-on")
-        # With several audiences `azp` names the one that the token was issued to.
+        # With several audiences `azp` names the one the token was issued to.
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1 and claims.get("azp") != settings.client_id:
             raise Refused(401, "what the provider said is for another program")
         return claims
@@ -121,7 +121,7 @@ class Provider:
         raise jwt.InvalidKeyError("it is signed with a key that the provider does not publish")
 
     async def _key_set(self, fresh: bool) -> jwt.PyJWKSet:
-        """A key that is not known is looked for anew: providers change their keys."""
+        """An unknown key triggers a reload, because providers rotate keys."""
         if fresh or not self._keys or time.monotonic() > self._keys[0]:
             found = await self._fetch(str((await self.addresses())["jwks_uri"]))
             self._keys = time.monotonic() + KEPT_S, jwt.PyJWKSet.from_dict(dict(found))
@@ -132,7 +132,7 @@ class Provider:
             raise Refused(502, "the provider names an address without TLS")
         request = urllib.request.Request(url, urlencode(form).encode() if form else None)  # noqa: S310 - checked above
         if form and self._secret:
-            # RFC 6749 wants both parts form-encoded before they are joined.
+            # RFC 6749 requires both parts form-encoded before they are joined.
             pair = f"{urllib.parse.quote(client, '')}:{urllib.parse.quote(self._secret, '')}"
             request.add_header("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
         try:
@@ -154,7 +154,7 @@ class Provider:
 
 
 class SignOn:
-    """Begun by one process, perhaps finished by another: what is remembered meanwhile is in the database."""
+    """Started by one process, perhaps finished by another: its state is in the database."""
 
     def __init__(self, database: TeamDatabase, secret: str = "") -> None:
         self._database, self._secret = database, secret
@@ -164,7 +164,7 @@ class SignOn:
         return self._providers.setdefault(settings.issuer, Provider(settings.issuer, self._secret))
 
     async def begin(self, tenant: str, purpose: Purpose, redirect: str, now: int) -> tuple[str, str]:
-        """(where the browser goes, what it keeps until it comes back)."""
+        """Return (where the browser goes, what it keeps until it returns)."""
         # For `state`, against replayed tokens, and for PKCE.
         secret, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         async with self._database.transaction(tenant) as tx:
@@ -185,8 +185,7 @@ class SignOn:
 
     async def finish(self, state: str, code: str, kept: str, redirect: str, now: int) -> tuple[Member, Purpose]:
         tenant, _, secret = state.partition(".")
-        # Only the browser that began has the cookie:
-        # nobody can be signed on by somebody else's callback link.
+        # Only the browser that started has the cookie: nobody can be signed on by somebody else's callback link.
         if not secret or not kept or not secrets.compare_digest(secret.encode(), kept.encode()):
             raise Refused(401, "this sign-on was begun in another browser", "Begin again.")
         async with self._database.transaction(tenant) as tx:
@@ -229,7 +228,7 @@ def name_person(settings: SignOnSettings, claims: Mapping[str, Any]) -> SignedOn
 
 
 async def admit_person(tx: TenantTransaction, settings: SignOnSettings, signed: SignedOn, now: int) -> Member:
-    """Somebody who is in the team, or whose domain joins by signing on."""
+    """Admit an existing member, or somebody whose domain joins by signing on."""
     row = await tx.one(LOCK_PERSON, {"person": signed.person})
     named = {"person": signed.person, "subject": signed.subject, "role": settings.role, "now": now}
     if row is None:
@@ -257,7 +256,7 @@ BIND_PERSON = "update people set subject = %(subject)s where tenant = %(tenant)s
 
 
 async def open_page(database: TeamDatabase, who: Member, now: int) -> str:
-    """What the browser keeps to see the board with."""
+    """Create the browser's session for the board."""
     cookie = new_secret("page")
     async with database.transaction(who.tenant) as tx:
         await tx.execute(
@@ -269,7 +268,7 @@ async def open_page(database: TeamDatabase, who: Member, now: int) -> str:
 
 
 async def issue_own_code(database: TeamDatabase, who: Member, now: int) -> CodeIssued:
-    """A code for a machine of whoever signed on. It gives the role that the person has."""
+    """Create a code for a machine of the person who signed on, with their role."""
     role: Role = next(one for one in ("admin", "lead", "member", "viewer") if role_allows(who.role, one))
     code, until = new_secret("join"), now + CODE_MS
     async with database.transaction(who.tenant) as tx:

@@ -1,4 +1,4 @@
-"""What a team spends, and its budgets."""
+"""A team's spending and its budgets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +13,7 @@ from holdfast_team.server.database import TenantTransaction
 from holdfast_team.server.tenancy import Member, Refused, add_item, need_text, write_audit
 
 TOLD_AT = (80, 100)
-"""Percent of a budget at which its people are told, once each a week."""
+"""Percentages of a budget at which its people are informed, once a week each."""
 
 
 ADD_SPENDING = """
@@ -28,7 +28,7 @@ def sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
     sums: dict[tuple[str, str, str, str], int] = {}
     for one in spent:
         for kind, tokens in one.tokens.items():
-            # A whole day for the cache of `_week_text`; a clock that is ahead counts as the server's.
+            # Whole days for the cache of `_week_text`; a clock that is ahead counts as the server's.
             key = _week_text(min(max(one.at, 0), now) // DAY), one.project, one.model[:LONGEST_NAME], kind
             sums[key] = sums.get(key, 0) + tokens
     names = ("week", "project", "model", "kind")
@@ -78,7 +78,7 @@ async def remove_budget(tx: TenantTransaction, who: Member, name: str, now: int)
 
 
 async def list_budgets(tx: TenantTransaction, now: int) -> list[dict[str, Any]]:
-    """Each with what was spent of it this week, and how much of it that is."""
+    """Each with what was spent of it this week, and its share."""
     week = week_of(now, now)
     rows = await tx.all(READ_BUDGETS, {"week": week})
     return [{**_without(row, "spent", "told_week", "told_percent"), **_use_of(row, now)} for row in rows]
@@ -99,7 +99,7 @@ where b.tenant = %(tenant)s order by b.name
 
 
 def _use_of(row: Mapping[str, Any], now: int) -> dict[str, Any]:
-    """What has no price counts as nothing of a budget in dollars, and is named."""
+    """Models without a price count as nothing in a dollar budget, and are named."""
     by_model: dict[str, dict[str, int]] = {}
     for one in row["spent"]:
         by_model.setdefault(one["model"], {})[one["kind"]] = int(one["tokens"])
@@ -120,7 +120,7 @@ async def tell_budgets(tx: TenantTransaction, channel: str, now: int) -> None:
     week = week_of(now, now)
     for row in await tx.all(READ_BUDGETS, {"week": week}):
         percent = max((step for step in TOLD_AT if _use_of(row, now)["percent"] >= step), default=0)
-        # Two batches at once: whoever raises the row first tells.
+        # With two batches at once, whoever raises the row first informs.
         if percent and await tx.one(TOLD_BUDGET, {"name": row["name"], "week": week, "percent": percent}):
             told = {"name": row["name"], "percent": percent, "text": describe_budget(row)}
             await add_item(tx, channel, row["by_person"], "budget", told, now, person=row["person"])

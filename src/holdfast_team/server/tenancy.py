@@ -1,4 +1,4 @@
-"""What every act of a tenant is made of: who asks, refusals, secrets, the feed, the audit log."""
+"""Shared parts of a tenant's acts: members, refusals, secrets, the feed, the audit log."""
 
 import hashlib
 import secrets
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Member(msgspec.Struct, frozen=True):
-    """Who asks: a machine that a person of a tenant enrolled."""
+    """The caller: a machine that a person of a tenant enrolled."""
 
     tenant: str
     machine: str
@@ -27,7 +27,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):
-    """What a member may not do, or what cannot be done; `status` is HTTP's word for it."""
+    """What a member may not do, or what cannot be done; `status` is the HTTP status."""
 
     def __init__(self, status: int, error: str, fix: str = "") -> None:
         super().__init__(error)
@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 def hash_secret(secret: str) -> bytes:
-    """Secrets are long and random: one round is enough, and a lookup by hash needs no salt."""
+    """Secrets are long and random: one round suffices, and a lookup by hash needs no salt."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -60,7 +60,7 @@ def json_value(value: object) -> Jsonb:
 
 
 def _without_nul(text: str) -> str:
-    """PostgreSQL takes no NUL in text or jsonb; one hostile name must not stop a whole batch."""
+    """PostgreSQL accepts no NUL in text or jsonb; one hostile name must not stop a whole batch."""
     return text.replace("\\u0000", "\\ufffd") if "\\u0000" in text else text
 
 
@@ -77,7 +77,7 @@ async def add_item(
     await tx.execute(ADD_ITEM, {
         "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
     })  # fmt: skip
-    # PostgreSQL delivers it at the commit, when the item can be read.
+    # PostgreSQL delivers it at the commit, when the item is readable.
     await tx.execute("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
     return number
 
@@ -98,7 +98,7 @@ async def read_feed(tx: TenantTransaction, who: Member, after: int, now: int) ->
         )
         for r in rows
     )  # fmt: skip
-    # There may be more after a full page: it reaches only to its last item.
+    # After a full page there may be more: it reaches only to its last item.
     upto = (
         items[-1].id
         if len(items) == FEED_PAGE

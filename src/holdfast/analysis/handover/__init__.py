@@ -1,1 +1,1 @@
-"""What a session came to, for whoever goes on with it: summary, hand-over, compaction."""
+"""The outcome of a session for whoever continues: summary, hand-over, compaction."""

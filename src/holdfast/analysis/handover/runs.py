@@ -1,4 +1,4 @@
-"""Which commands of a session worked and which still fail. A check counts by its verdict, whatever its exit status. Pure."""
+"""Which commands of a session worked and which still fail; a check counts by its verdict, not its exit status."""
 
 import itertools
 import re
@@ -42,7 +42,7 @@ class CommandRun(msgspec.Struct, frozen=True):
     ok: bool
     output: str
     judged: bool = False
-    """By the feature `checks`."""
+    """Judged by the feature `checks`."""
 
     @property
     def only_skipped(self) -> bool:
@@ -50,7 +50,7 @@ class CommandRun(msgspec.Struct, frozen=True):
         return "skipped" in self.output and "passed" not in self.output
 
     def result(self) -> str:
-        """The command with what it printed, as far as that says something."""
+        """The command with the telling part of its output."""
         names = ", ".join(dict.fromkeys(_NAMES.findall(self.output)))
         counts = ", ".join(dict.fromkeys(_COUNTS.findall(self.output)))
         outcome = ", ".join(part for part in (counts, names) if part) or " ".join(self.output.split())[:LONGEST_OUTPUT]
@@ -58,15 +58,15 @@ class CommandRun(msgspec.Struct, frozen=True):
 
 
 def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
-    """In order; a command whose exit is unknown is left out. Several checks of one call are one run."""
+    """In order; a command with unknown exit is left out. Several checks of one call are one run."""
     runs: dict[tuple[str, int], CommandRun] = {}
     for number, event in enumerate(events):
         if event.kind not in ("command", "check") or not event.command or event.exit is None:
             continue
         key = ("check", event.of) if event.of else ("", number)
-        # Taken out and put in again, so that the order is that of the last event.
+        # Removed and added again, so that the order follows the last event.
         before = runs.pop(key, None)
-        # One failed check among several of the same call fails the call.
+        # One failed check of a call fails the call.
         ok = event.exit == 0 and (before is None or before.ok)
         output = f"{before.output}\n{event.output}" if before and not before.ok else event.output
         runs[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
@@ -74,7 +74,7 @@ def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
 
 
 def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
-    """The last run of each command that failed, and that no later run of the same kind made good."""
+    """The last run of each failed command that no later run of the same kind repaired."""
     last = {run.command: run for run in runs}
     return [
         run
@@ -109,7 +109,7 @@ def _target_paths(command: str) -> set[str]:
 
 
 def working_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
-    """Commands whose last run worked, worth knowing again."""
+    """Commands whose last run worked, worth repeating."""
     last: dict[str, CommandRun] = {}
     for run in runs:
         last.pop(run.command, None)

@@ -1,4 +1,4 @@
-"""Events of the log → the steps of a session that its summary is made of."""
+"""Turns events of the log into the steps that a session's summary is made of."""
 
 from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.core.checks import Verdict
@@ -7,14 +7,15 @@ from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.engine_events import DecisionMade
 
-# Steps that are kept, characters of a text.
+# Steps kept, and characters of a text.
 MOST_STEPS, LONGEST_EVENT = 2_000, 4_000
-# Calls whose decision may still come: it follows at once.
+# Calls whose decision may still come, which it does at once.
 MOST_BEGUN = 20
 
 
 class Course:
-    """Fed with a session's events in order. Of a very long session the first prompt, which is the goal, and the last steps."""
+    """Fed with a session's events in order. A very long session keeps its first prompt, which is the goal, and its
+    last steps."""
 
     def __init__(self, most_steps: int = MOST_STEPS) -> None:
         self.steps: list[SessionEvent] = []
@@ -28,7 +29,7 @@ class Course:
         step = self._refused_step(event.data) if isinstance(event.data, DecisionMade) else step_of(event)
         if step is not None:
             self.steps.append(step)
-            # Cut at twice the size, so that the list is not copied with every further event.
+            # Cut at twice the size, so that the list is not copied with every event.
             if len(self.steps) > 2 * self._most_steps:
                 self.steps = [self.steps[0], *self.steps[-self._most_steps :]]
 
@@ -47,7 +48,7 @@ class Course:
 
 
 def step_of(event: Event) -> SessionEvent | None:
-    """An event of the log, as far as a summary is made of it. Commands that are checks count by their verdicts."""
+    """One event as a step of the summary. Commands that are checks count by their verdicts."""
     if event.get("lane"):
         return None
     if event.kind == "prompt.submitted" and not event.get("synthetic"):
@@ -75,7 +76,7 @@ def _check_event(check: CheckFinished) -> SessionEvent:
 
 
 def _tool_event(event: Event) -> SessionEvent | None:
-    """A command whose exit code nobody told counts by whether the agent's tool said it failed."""
+    """A command without an exit code counts by whether the agent's tool reported failure."""
     if event.get("action") == "edit" and event.kind == "tool.finished":
         return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
     if event.get("action") != "shell" or not event.get("command"):
@@ -84,6 +85,6 @@ def _tool_event(event: Event) -> SessionEvent | None:
         return None  # Its checks follow as events of their own.
     failed = event.kind == "tool.failed" or event.get("ok") is False
     code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
-    # The end of an output: results stand last.
+    # The end of an output: results come last.
     output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
     return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)

@@ -1,4 +1,4 @@
-"""A session's steps → its summary in two voices: what was said, and what was recorded. Pure."""
+"""Summarises a session in two voices: what was said, and what was recorded."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Checks that passed; nothing else proves."""
     failing: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    """Refused by a gate, and not done since."""
+    """Refused by a gate and not done since."""
     commands: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Summary(msgspec.Struct, frozen=True):
         return "\n".join(f"{name}: {glue.join(values)}" for name, values, glue in named if values)
 
     def as_line(self) -> str:
-        """What somebody needs to go on, on one line."""
+        """What the next session needs, on one line."""
         named = (("Asked", self.goals[:2], 110), ("Failing", self.failing, 120), ("Refused", self.refused, 120),
                  ("Checks passed", self.proven, 120), ("Next, the agent said", self.next, 130),
                  ("The agent said", self.said, 160))  # fmt: skip
@@ -95,7 +95,7 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
 
 
 def _goals(events: Sequence[SessionEvent]) -> list[str]:
-    """The first and the latest prompts, without small talk and without those the person stopped."""
+    """The first and latest prompts, without small talk and stopped ones."""
     prompts: list[str] = []
     open_prompt = False
     for event in events:
@@ -129,7 +129,7 @@ def _last_answer(events: Sequence[SessionEvent]) -> str:
 
 
 def _named_next(events: Sequence[SessionEvent]) -> list[str]:
-    """Only while nothing was asked since."""
+    """Only if nothing was asked since."""
     spoken = [event for event in events if event.kind in ("prompt", "answer")]
     if not spoken or spoken[-1].kind != "answer":
         return []

@@ -1,1 +1,1 @@
-"""What sessions cost: token use as the agents wrote it down, prices, and sums. Imports only core."""
+"""Cost of sessions: token use as agents record it, prices, and sums."""

@@ -1,4 +1,4 @@
-"""A record of token use as an event. Its key is the record's own: read live, imported or copied, it is one event."""
+"""A record of token use as an event, keyed by the record: read live, imported or copied, it is one event."""
 
 from holdfast.analysis.usage.model import KINDS, Usage, UsageRecord
 from holdfast.analysis.usage.prices import prompt_of
@@ -10,8 +10,8 @@ KIND = ModelAnswered.KIND
 
 
 def usage_event(record: UsageRecord, *, day: str = "", imported: str = "") -> Event:
-    """`tokens` has only the kinds that are told."""
-    # `prompt_tokens` only where the call's whole prompt is larger than what this record adds.
+    """`tokens` has only the reported kinds."""
+    # `prompt_tokens` only if the call's whole prompt is larger than what this record adds.
     answered = ModelAnswered(
         tokens={kind: n for kind, n in zip(KINDS, record.spent.amounts(), strict=True) if n is not None},
         answer=record.id, model=record.model, lane=record.lane, turn=record.turn, turn_n=record.turn_n,
@@ -30,12 +30,12 @@ def usage_event(record: UsageRecord, *, day: str = "", imported: str = "") -> Ev
 
 
 def usage_record(event: Event) -> UsageRecord | None:
-    """The record behind an event; None for an answer that told no figures."""
+    """The usage record of an event; None for an answer without figures."""
     data = event.data
     if not isinstance(data, ModelAnswered) or not data.tokens:
         return None
     spent = Usage(*(data.tokens.get(kind) for kind in KINDS))
-    # `said` has all of the prompt as input: only its length is asked for later.
+    # `said` has the whole prompt as input, because later only its length matters.
     return UsageRecord(
         agent=event.agent, id=data.answer or event.key, at=event.at, spent=spent,
         said=Usage(input=data.prompt_tokens) if data.prompt_tokens else spent,

@@ -1,4 +1,4 @@
-"""Token use by kind, and one statement of it. A kind the agent does not tell is None, never 0."""
+"""Token use by kind; a kind the agent does not report is None, never 0."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 KINDS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
-"""`input` is what was read anew; `output` includes `reasoning`. A provider's only cache tier is `cache_write_5m`."""
+"""`input` is uncached input; `output` includes `reasoning`. A provider's only cache tier is `cache_write_5m`."""
 COUNTED = KINDS[:-1]
 """The kinds that add up to the total: reasoning is part of the output."""
 
@@ -27,7 +27,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def total(self) -> int | None:
-        """None when no kind is known."""
+        """None if no kind is known."""
         amounts = [amount for amount in self.amounts()[: len(COUNTED)] if amount is not None]
         return sum(amounts) if amounts else None
 
@@ -51,11 +51,11 @@ NOTHING = Usage()
 
 
 class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one call of a model added (`spent`), of what it came to so far (`said`)."""
+    """What one model call added (`spent`), and its figures so far (`said`)."""
 
     agent: str
     id: str
-    """The agent's own id of the message and its request: the same in every file that repeats it."""
+    """The agent's id of the message and request, the same in every file that repeats it."""
     at: int
     spent: Usage
     said: Usage
@@ -64,24 +64,24 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     lane: str = ""
     """The subagent it belongs to; empty for the session itself."""
     turn: str = ""
-    """The agent's own id of the turn, where it tells one."""
+    """The agent's id of the turn, if any."""
     turn_n: int = 0
-    """Our number of the turn; 0 where it is not known."""
+    """Our number of the turn; 0 if unknown."""
     commit: str = ""
-    """The commit that the session made next, where it is known."""
+    """The session's next commit, if known."""
     project: str = ""
     branch: str = ""
     reported: int | None = None
-    """Micro-dollars that the agent itself reports for `spent`."""
+    """Micro-dollars that the agent reports for `spent`."""
     summed: bool = False
-    """It adds up many calls, because the agent writes down no single ones."""
+    """It sums many calls, because the agent records no single ones."""
     calls: int = 1
     until: int = 0
-    """When the last of several calls was, where it stands for more than one; `at` is the first."""
+    """The time of the last of several calls; `at` is the first."""
 
     @property
     def key(self) -> str:
-        """The same statement has the same key wherever and whenever it is read: count each key once."""
+        """The same statement has the same key wherever it is read: count each key once."""
         parts = (self.agent, self.id, *self.said.amounts())
         return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()
 
@@ -100,7 +100,7 @@ def larger_count(one: int | None, other: int | None) -> int | None:
     return max(one or 0, other or 0) if one is not None or other is not None else None
 
 
-# Figures as agents write them → figures we count with. Odd values are unknown, never an error.
+# Parses agents' figures. Odd values are unknown, never an error.
 
 # Larger figures are not believed: one broken line must not spoil a sum.
 LARGEST = 1 << 40
@@ -121,16 +121,16 @@ def part_of(whole: int | None, *parts: int | None) -> int | None:
 
 
 def parse_milliseconds(value: Any) -> int:
-    """Of an ISO time, of seconds or of milliseconds; 0 for anything else."""
+    """From an ISO time, seconds or milliseconds; 0 for anything else."""
     if isinstance(value, bool):
         return 0
     if isinstance(value, int | float):
-        # Seconds stay below 1e11 until the year 5138; milliseconds are above it since 1973.
+        # Seconds stay below 1e11 until the year 5138; milliseconds have been above it since 1973.
         return int(value if value > 1e11 else value * 1000) if 0 <= value < 1e15 else 0
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
-            # A time without a zone is taken for UTC.
+            # A time without a zone is UTC.
             return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
         except (ValueError, OverflowError):
             return 0
@@ -138,7 +138,7 @@ def parse_milliseconds(value: Any) -> int:
 
 
 def micro_dollars(dollars: Any) -> int | None:
-    """What an agent reports; 0 is what they write when they do not know."""
+    """As an agent reports it; 0 means unknown."""
     if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 < dollars < 1e9:
         return None
     return round(dollars * MICRO)
@@ -147,11 +147,11 @@ def micro_dollars(dollars: Any) -> int | None:
 def usage_of_prompt(
     prompt: Any, output: Any, cached: Any = None, written: Any = None, reasoning: Any = None, total: Any = None
 ) -> Usage:
-    """Where the prompt's figure includes the cached ones. Some count the reasoning into the output, some beside it:
-    the total tells which."""
+    """For agents whose prompt figure includes cached tokens. Some include reasoning in the output, some don't: the
+    total shows which."""
     whole, out, read, write = token_count(prompt), token_count(output), token_count(cached), token_count(written)
     thought, everything = token_count(reasoning), token_count(total)
-    # The total is the sum only if the reasoning is counted beside the output.
+    # The total is the sum only if reasoning is separate from the output.
     if out is not None and thought and everything is not None and everything == (whole or 0) + out + thought:
         out += thought
     return Usage(

@@ -1,7 +1,7 @@
-"""Prices as data: model → what a million tokens of each kind cost, with the date it holds from.
+"""Price tables: dollars per million tokens by model and kind, with the date from which they hold.
 
-The table is `prices.json` beside this file: list prices in dollars. A person's own prices stand in a file of the same
-form and replace the models they name."""
+`prices.json` has list prices. A person's own file of the same form replaces the models it names.
+"""
 
 import bisect
 import re
@@ -21,7 +21,7 @@ from holdfast.paths import default_config_dir
 SHIPPED = Path(__file__).with_name("prices.json")
 OWN_PRICES = "prices.json"
 """Its name in the settings folder."""
-# Dollars per million tokens; more is taken for a mistake in the unit.
+# Dollars per million tokens; more is taken for a wrong unit.
 HIGHEST = Decimal(1_000_000)
 
 Amount = Decimal
@@ -32,8 +32,7 @@ class BadPrices(HoldfastError):
 
 
 class Rates(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Dollars per million tokens. A kind without a price of its own is billed as input, and so is every later one of
-    the cache's tiers."""
+    """Dollars per million tokens. A kind without its own price is billed as input, and so are later cache tiers."""
 
     input: Amount
     output: Amount
@@ -42,15 +41,15 @@ class Rates(msgspec.Struct, frozen=True, omit_defaults=True):
     cache_write_1h: Amount | None = None
 
     def of_kinds(self) -> tuple[Amount, ...]:
-        """In the order of the kinds that are counted."""
+        """In the order of the counted kinds."""
         write = self.cache_write_5m if self.cache_write_5m is not None else self.input
         read = self.cache_read if self.cache_read is not None else self.input
-        # Without a price for an hour the one for five minutes stands in.
+        # Without a price for an hour the one for five minutes applies.
         return self.input, self.output, read, write, self.cache_write_1h if self.cache_write_1h is not None else write
 
 
 class LongRates(Rates, frozen=True, omit_defaults=True, kw_only=True):
-    """What a call costs whose prompt is longer than this."""
+    """The rates of a call whose prompt is longer than this."""
 
     over: int
 
@@ -71,10 +70,10 @@ class PriceList(msgspec.Struct, omit_defaults=True):
 class PriceTable(msgspec.Struct):
     models: Mapping[str, list[Price]]
     own: frozenset[str] = frozenset()
-    """Models whose price is the person's own."""
+    """Models with the person's own price."""
 
     def price(self, model: str, at: int) -> Price | None:
-        """The one that held at a time (milliseconds); before the first date, the first."""
+        """The price at a time (ms); before the first date, the first."""
         prices = self.prices_of(model)
         if not prices:
             return None
@@ -94,7 +93,7 @@ _PREFIX = re.compile(r"^(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.|models\.)")
 _SUFFIX = re.compile(r"(?:\[1m\]|-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|:[a-z0-9-]+)$")
 
 
-# Behind the name of a model that answered in fast mode: another price, and without one it is not the ordinary price.
+# Suffix of a model that answered in fast mode, which has another price; without one it is not the ordinary price.
 _FAST = "-fast"
 
 
@@ -103,7 +102,7 @@ def fast_name(model: str) -> str:
 
 
 def names_of(model: str) -> Iterable[str]:
-    """The name as it is, then without the provider before it and the date or edition behind it."""
+    """The full name, then without the provider prefix and the date or edition suffix."""
     name = model.strip().lower()
     fast = _FAST if name.endswith(_FAST) else ""
     return (f"{one}{fast}" for one in _plain_names(name.removesuffix(fast)))
@@ -127,16 +126,16 @@ decode = msgspec.json.Decoder(PriceList, strict=False).decode
 
 
 def load_table(own: Path | None = None) -> PriceTable:
-    """The shipped prices, with a person's own before them."""
+    """The shipped prices, overridden by the person's own."""
     shipped = read_prices(SHIPPED)
     mine = read_prices(own) if own and own.exists() else PriceList()
     return PriceTable({**shipped.models, **mine.models}, frozenset(mine.models))
 
 
 def current_table() -> PriceTable:
-    """As `load_table`, read again only when a file changed."""
+    """Like `load_table`, cached until a file changes."""
     own = default_config_dir() / OWN_PRICES
-    # The times are part of the cache's key, so that a changed file is read again.
+    # The mtimes are part of the cache key.
     return _table_of(own, _modified_ns(SHIPPED), _modified_ns(own))
 
 
@@ -163,7 +162,7 @@ def read_prices(path: Path) -> PriceList:
 
 
 def check_prices(model: str, prices: list[Price], where: str = "") -> list[Price]:
-    """Sorted by date; a price that is negative, no number or without its model is refused."""
+    """Sorted by date; a price that is negative, not a number or without a model is refused."""
     if not model or not prices:
         raise BadPrices(f"there is no price for {model or 'a model without a name'!r}", where=where)
     for price in prices:
@@ -185,7 +184,7 @@ def _check_rates(model: str, rates: Rates, where: str) -> None:
 
 
 def encode_prices(prices: Mapping[str, list[Price]]) -> bytes:
-    """As a file of a person's own prices."""
+    """In the format of a person's own price file."""
     listed = {name: [_rates_as_dict(price) for price in prices[name]] for name in sorted(prices)}
     return msgspec.json.format(msgspec.json.encode({"models": listed})) + b"\n"
 
@@ -204,10 +203,10 @@ def _rates_as_dict(rates: Rates) -> dict[str, object]:
     return plain_rates
 
 
-# What token use costs, in whole micro-dollars. What cannot be priced says why.
+# Prices token use in whole micro-dollars; what cannot be priced says why.
 
 LONG_PROMPTS = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 400_000, 512_000, 1_000_000)
-"""Lengths of a prompt from which a provider may take another price: calls are added up apart between them."""
+"""Prompt lengths from which a provider may charge another price: calls are summed separately between them."""
 
 
 class UnknownCost(msgspec.Struct, frozen=True):
@@ -220,7 +219,7 @@ Cost = int | UnknownCost
 
 
 def cost_of(table: PriceTable, usage: Usage, model: str, at: int, *, prompt: int | None = None) -> Cost:
-    """For one call of a model. `prompt` decides whether it is a long one; by default it is what the usage says."""
+    """For one model call. `prompt` decides whether it is a long one; by default from the usage."""
     if usage.is_empty:
         return 0
     price = table.price(model, at)
@@ -234,29 +233,29 @@ def cost_of(table: PriceTable, usage: Usage, model: str, at: int, *, prompt: int
 
 
 def prompt_of(usage: Usage) -> int:
-    """All that the model had to read."""
+    """Everything the model had to read."""
     return sum(n or 0 for n in (usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h))
 
 
 def limit_below(prompt: int) -> int:
-    """The longest of the limits that a prompt went over; 0 for a short one."""
-    # A prompt of exactly the limit has not gone over it.
+    """The largest limit a prompt exceeded; 0 for a short one."""
+    # A prompt of exactly the limit has not exceeded it.
     passed = bisect.bisect_left(LONG_PROMPTS, prompt)
     return LONG_PROMPTS[passed - 1] if passed else 0
 
 
 def cost_of_record(table: PriceTable, record: UsageRecord) -> Cost:
-    """A sum over many calls tells nothing of how long each prompt was: it is priced as short ones."""
+    """A sum over many calls hides each prompt's length: it is priced as short ones."""
     return cost_of(table, record.spent, record.model, record.at, prompt=0 if record.summed else prompt_of(record.said))
 
 
-# A person's own prices: one set by hand, many from a file. The shipped table is never changed.
+# A person's own prices, set one by one or from a file. The shipped table never changes.
 
 PER_MILLION = 1_000_000
 
 
 class CatalogEntry(msgspec.Struct):
-    """A model in the catalogue format that several gateways share: dollars per single token."""
+    """A model in the catalogue format of several gateways: dollars per token."""
 
     input_cost_per_token: Any = None
     output_cost_per_token: Any = None
@@ -265,7 +264,7 @@ class CatalogEntry(msgspec.Struct):
 
 
 def with_price(own: PriceList, model: str, price: Price) -> PriceList:
-    """A price of the same day replaces the one that was there."""
+    """A price of the same day is replaced."""
     others = [one for one in own.models.get(model, []) if one.since != price.since]
     return PriceList({**own.models, model: check_prices(model, [*others, price])})
 
@@ -275,7 +274,7 @@ def without_model(own: PriceList, model: str) -> PriceList:
 
 
 def read_import(path: Path, since: date) -> PriceList:
-    """A list of ours, or a catalogue with prices per token."""
+    """Read our format, or a catalogue with prices per token."""
     try:
         raw = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
     except OSError as error:
@@ -314,5 +313,5 @@ def _price_from_entry(entry: CatalogEntry, since: date) -> Price | None:
 def _per_million(per_token: Any) -> Decimal | None:
     if isinstance(per_token, bool) or not isinstance(per_token, int | float):
         return None
-    # By its shortest form: Decimal(0.1) would carry the float's binary error.
+    # By its shortest form: Decimal(0.1) would carry the float's error.
     return Decimal(repr(per_token)) * PER_MILLION

@@ -1,4 +1,4 @@
-"""The shape of a usage reader: where an agent keeps its figures, and how one of its files is read on from a position."""
+"""The contract of a usage reader: where an agent keeps its figures, and how a file is read from a position."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ REMEMBERED = 512
 
 
 class FileContext(msgspec.Struct, omit_defaults=True):
-    """What earlier lines of a file said about the later ones."""
+    """What earlier lines of a file imply for later ones."""
 
     session: str = ""
     lane: str = ""
@@ -28,33 +28,33 @@ class FileContext(msgspec.Struct, omit_defaults=True):
     project: str = ""
     branch: str = ""
     thread: str = ""
-    """Whose running total it goes on with."""
+    """The thread whose running total it continues."""
     detailed: bool = False
-    """The file has the agent's finer record, so its coarser one is passed over."""
+    """The file has the agent's finer record, so the coarser one is skipped."""
     epoch: int = 0
-    """How often a running total began again at 0."""
+    """How often a running total restarted at 0."""
     count: int = 0
-    """Records of a rewritten file that are read already."""
+    """Records of a rewritten file that are already read."""
 
 
 class Position(msgspec.Struct, omit_defaults=True):
-    """How far a file was read. Small and JSON: it is kept between runs."""
+    """How far a file was read. Small JSON, kept between runs."""
 
     path: str
     inode: int = 0
     offset: int = 0
     tail: int = 0
-    """Checksum of the bytes before the offset: a file that was written anew is recognised by it."""
+    """Checksum of the bytes before the offset, to recognise a rewritten file."""
     stamp: int = 0
     """Time of the last change, for files that are read whole."""
     skipping: bool = False
-    """Inside a line that is too long to be kept."""
+    """Inside a line that is too long to keep."""
     context: FileContext = msgspec.field(default_factory=FileContext)
     known: dict[str, Usage] = msgspec.field(default_factory=dict)
 
 
 class Statement(msgspec.Struct, kw_only=True):
-    """What a file says of one message: its figures so far."""
+    """What a file says of one message so far."""
 
     id: str
     said: Usage
@@ -79,20 +79,20 @@ class Reading(msgspec.Struct):
 
 
 class LiveSession(msgspec.Struct, frozen=True):
-    """What is known of a session whose figures are read while it runs."""
+    """A session whose figures are read while it runs."""
 
     id: str
     home: Path
     transcript: str = ""
-    """The file that the agent's hooks name; empty where they name none."""
+    """The file that the agent's hooks name; empty if they name none."""
     lane_transcripts: tuple[str, ...] = ()
     """Files of its subagents, as hooks named them."""
     began: int = 0
 
     @property
     def file_name(self) -> str:
-        """Its id as part of a pattern for files; empty for an id that is no plain name."""
-        # The id goes into a glob: no folder above, no hidden file, no wildcard.
+        """Its id for use in a file pattern; empty if it is no plain name."""
+        # The id goes into a glob: no parent folder, hidden file or wildcard.
         return "" if not self.id or "/" in self.id or self.id.startswith(".") else escape(self.id)
 
 
@@ -106,24 +106,24 @@ class UsageReader(msgspec.Struct, frozen=True):
     find_files: Callable[[Path], Iterable[Path]]
     """The files below a home folder."""
     read: Callable[[Position], Reading]
-    """On from a position; never raises for what a file may hold."""
+    """Reads on from a position; never raises for the contents of a file."""
     session_files: Callable[[LiveSession], Iterable[Path]] = named_files
-    """The files of one session while it runs, its subagents' too. They need not exist."""
+    """The files of one running session and its subagents, which need not exist."""
     shared: bool = False
-    """A file holds many sessions: `stamp` of a new position is when the session began."""
+    """A file holds many sessions: `stamp` of a new position is the session's start."""
 
     def accepts(self, path: str) -> bool:
         return path.endswith(self.endings) and "\0" not in path
 
 
 def record_of(agent: str, statement: Statement, position: Position) -> UsageRecord | None:
-    """What the statement adds to what was known of its message; None when it adds nothing."""
-    # Put in again at the end, so that the messages seen last stay.
+    """What the statement adds to its message; None if nothing."""
+    # Moved to the end, so that the messages seen last stay.
     before = position.known.pop(statement.id, NOTHING)
-    # A later line may tell less; what was counted is not given back.
+    # A later line may say less; what was counted stays.
     position.known[statement.id] = statement.said.at_least(before)
     while len(position.known) > REMEMBERED:
-        # The oldest goes: dictionaries keep their order.
+        # Dicts keep insertion order, so the oldest goes.
         position.known.pop(next(iter(position.known)))
     spent = statement.said.beyond(before)
     if spent.is_empty:
@@ -146,12 +146,12 @@ def record_of(agent: str, statement: Statement, position: Position) -> UsageReco
     )
 
 
-# Reading files that grow: whole lines only, in bounded chunks, from where the last look ended.
+# Reads growing files: whole lines only, in bounded chunks, from the last position.
 
 # Bytes of one read.
 CHUNK = 4 << 20
 MOST_PER_READ = 32 << 20
-"""Bytes read at one go; the rest the next time."""
+"""Bytes per call; the rest is read next time."""
 LONGEST_LINE = 64 << 20
 # Bytes before the offset that are compared.
 TAIL = 256
@@ -166,7 +166,7 @@ PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, Va
 def lines_reader(
     agent: str, decode: Callable[[bytes], T], statement_of: StatementOf[T], marks: tuple[bytes, ...], begin: Begin
 ) -> Callable[[Position], Reading]:
-    """For files of one JSON object per line. Only lines with one of the marks are decoded: most are text."""
+    """For JSON Lines. Only lines with one of the marks are decoded, because most are text."""
 
     def parse(line: bytes, position: Position) -> Statement | None:
         return statement_of(decode(line), position)
@@ -182,7 +182,7 @@ def lines_reader(
 
 
 def document_reader(agent: str, parse: ParseDocument, begin: Begin) -> Callable[[Position], Reading]:
-    """For files that the agent rewrites whole: read again when they changed, and only what grew is told."""
+    """For files that the agent rewrites whole: read again after a change; only growth is reported."""
 
     def read(position: Position) -> Reading:
         reading = Reading(_copy_position(position), [])
@@ -231,7 +231,7 @@ def _new_lines(reading: Reading, begin: Begin) -> Iterator[bytes]:
 
 
 def _find_place(fd: int, position: Position, begin: Begin) -> None:
-    """From the beginning where the file is new, rotated, cut or rewritten; what was counted stays known by its ids."""
+    """Start over if the file is new, rotated, cut or rewritten; counted messages stay known by id."""
     status = os.fstat(fd)
     # Shorter than the offset: it was cut.
     same = position.inode == status.st_ino and status.st_size >= position.offset
@@ -247,7 +247,7 @@ def _tail_at(fd: int, offset: int) -> int:
 
 
 def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
-    """The offset moves only over what was handed out: a line torn at the end waits for its rest."""
+    """The offset only moves over complete lines; a torn last line waits for its rest."""
     position = reading.position
     start, pending = position.offset, b""
     while True:
@@ -265,7 +265,7 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
             yield from _last_line(pending, position)
             break
         if len(pending) > LONGEST_LINE:
-            # The line is given up; its rest is passed over until the next line end.
+            # Give up this line and skip to the next line end.
             position.offset, pending, position.skipping = position.offset + len(pending), b"", True
         if position.offset - start >= MOST_PER_READ:
             reading.more = True
@@ -275,12 +275,12 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
 
 def _split_lines(text: bytes, position: Position) -> Iterator[bytes]:
     lines = text.split(b"\n")
-    # The first piece is the rest of the line that was given up.
+    # The first piece is the rest of the skipped line.
     yield from lines[1:] if position.skipping else lines
 
 
 def _last_line(pending: bytes, position: Position) -> Iterator[bytes]:
-    """A line without its end is whole when it is JSON already: an object that was cut never is."""
+    """A line without its end is complete if it parses: a cut object never does."""
     text = pending.strip()
     if position.skipping or not (text.startswith(b"{") and text.endswith(b"}")):
         return
@@ -297,7 +297,7 @@ def _changed_document(position: Position, begin: Begin) -> bytes | None:
         with open(position.path, "rb", opener=open_regular) as file:
             status = os.fstat(file.fileno())
             mark = (status.st_ino, status.st_mtime_ns, status.st_size)
-            # Inode, time and size stand for the content.
+            # Inode, time and size represent the content.
             if mark == (position.inode, position.stamp, position.offset) or status.st_size > LARGEST_DOCUMENT:
                 return None
             content = file.read(LARGEST_DOCUMENT)

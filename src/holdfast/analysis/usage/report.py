@@ -1,4 +1,4 @@
-"""Sums as text and as plain values: what a command prints, and what scripts read."""
+"""Formats sums of cost for commands and scripts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
@@ -10,22 +10,22 @@ from holdfast.analysis.usage.model import KINDS, NOTHING, Usage, UsageRecord
 from holdfast.analysis.usage.prices import PriceTable, UnknownCost, cost_of_record
 from holdfast.core.times import HOUR
 
-# Sums of token use and money by session, day, model and the other usual groups.
+# Sums of token use and money by session, day, model and other groups.
 
 UNKNOWN = ""
-"""The group of records that do not tell what they are grouped by."""
+"""The group of records that lack the grouping field."""
 
 
 class Sum(msgspec.Struct):
-    """One group. `cost` leaves out what has no price: `unpriced` names those models."""
+    """One group. `cost` omits what has no price: `unpriced` names those models."""
 
     group: str
     usage: Usage = NOTHING
     cost: int = 0
     reported: int | None = None
-    """What the agents themselves say it cost, where they do."""
+    """What agents themselves report as cost."""
     compared: int = 0
-    """Our figure for just those calls that an agent reports money for."""
+    """Our figure for exactly the calls with a reported cost."""
     unpriced: set[str] = msgspec.field(default_factory=set)
     models: set[str] = msgspec.field(default_factory=set)
     sessions: set[str] = msgspec.field(default_factory=set)
@@ -50,12 +50,12 @@ class Sum(msgspec.Struct):
 
     @property
     def priced(self) -> int | None:
-        """Micro-dollars, or None when nothing of it has a price."""
+        """Micro-dollars, or None if nothing has a price."""
         return None if self.unpriced and not self.cost else self.cost
 
     @property
     def differs(self) -> bool:
-        """Whether the agents' own figure is another one than ours, by more than half a percent."""
+        """Whether the agents' figure differs from ours by more than half a percent."""
         # At least one micro-dollar, or rounding alone would count as a difference.
         return self.reported is not None and abs(self.reported - self.compared) > max(self.compared // 200, 1)
 
@@ -64,7 +64,7 @@ GroupBy = Callable[[UsageRecord], str]
 
 
 def by_day(zone: tzinfo | None = None) -> GroupBy:
-    """The calendar day of a time zone; by default the machine's."""
+    """The calendar day in a time zone; by default the machine's."""
     # A record without a time is in no day.
     return lambda record: datetime.fromtimestamp(record.at / 1000, zone).date().isoformat() if record.at else UNKNOWN
 
@@ -89,7 +89,7 @@ GROUPS: dict[str, GroupBy] = {
 
 
 def sum_by_group(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> list[Sum]:
-    """One for each group, in the order of their names; what is not told comes first."""
+    """One per group, sorted by name; unknown first."""
     groups: dict[str, Sum] = {}
     for record in records:
         name = group(record)
@@ -111,7 +111,7 @@ SHORTEST, LONGEST = 2, 6
 
 
 def format_cost_facts(cost: int | None, reported: int | None, unpriced: Iterable[str]) -> str:
-    """With the agent's own figure where that is another one, and with the models that have no price."""
+    """With the agent's own figure if it differs, and the models without a price."""
     text = format_dollars(cost)
     if reported is not None:
         text += f" (the agent says {format_dollars(reported)})"
@@ -120,7 +120,7 @@ def format_cost_facts(cost: int | None, reported: int | None, unpriced: Iterable
 
 
 def format_dollars(micro: int | None) -> str:
-    """Cents, or more places where that would be nothing."""
+    """Cents, or more places if that would show nothing."""
     if micro is None:
         return UNTOLD
     if micro == 0 or micro >= MICRO // 100:
@@ -129,7 +129,7 @@ def format_dollars(micro: int | None) -> str:
 
 
 def format_known_cost(cost: int | None, unpriced: Iterable[str]) -> str:
-    """`$0.26+` where some of the models have no price: it cost more than that."""
+    """`$0.26+` if some models have no price: it cost more than that."""
     return format_dollars(cost) + ("+" if cost is not None and any(True for _ in unpriced) else "")
 
 
@@ -146,26 +146,26 @@ def format_count(count: int) -> str:
 
 
 def token_amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
-    """Input, output, cache read, cache write (both tiers) and total of a group as `plain` gives it."""
+    """Input, output, cache read, cache write (both tiers) and total of a group from `plain`."""
     spent = group["tokens"]
-    # None where neither tier was told: unknown is not 0.
+    # None if neither tier was reported: unknown is not 0.
     writes = [part for part in (spent["cache_write_5m"], spent["cache_write_1h"]) if part is not None]
     return spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None, spent["total"]
 
 
 def format_money(group: Mapping[str, Any]) -> str:
-    """Marked with + when some of it has no price."""
+    """Marked with + if some of it has no price."""
     priced = group["cost_micro_dollars"]
     return format_known_cost(priced, group["unpriced_models"])
 
 
 def reported_money(group: Mapping[str, Any]) -> str:
-    """The agent's own figure where it is another one; else empty."""
+    """The agent's figure if it differs; else empty."""
     return format_dollars(group["reported_micro_dollars"]) if group["reported_differs"] else ""
 
 
 def price_notes(sums: Iterable[Sum]) -> list[str]:
-    """What the reader of the figures has to know."""
+    """Caveats for the reader of the figures."""
     unpriced = sorted({model or "unnamed" for one in sums for model in one.unpriced})
     if not unpriced:
         return []
@@ -184,13 +184,13 @@ def sum_as_dict(one: Sum) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Five-hour blocks, as subscriptions count them: one begins with the first use after the last one is over.
+# Five-hour blocks, as subscriptions count them: one starts with the first use after the last is over.
 
 BLOCK_MS = 5 * HOUR
 
 
 class Block(msgspec.Struct):
-    """`start` is the full hour (UTC) of its first use; it is over five hours later."""
+    """`start` is the full hour (UTC) of its first use; it ends five hours later."""
 
     start: int
     sum: Sum
@@ -204,7 +204,7 @@ class Block(msgspec.Struct):
 
 
 def usage_blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Block]:
-    """A block also ends when nothing was used for five hours."""
+    """A block also ends after five hours without use."""
     blocks_so_far: list[Block] = []
     for record in sorted(records, key=lambda record: record.at):
         if (

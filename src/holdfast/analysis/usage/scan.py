@@ -1,4 +1,4 @@
-"""All records of one file of an agent's."""
+"""Reads all records of one agent file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from holdfast.analysis.usage.reader import Position, UsageReader
 
 
 def records_of(reader: UsageReader, path: Path) -> Iterator[UsageRecord]:
-    """Never more than one chunk of the file in memory."""
+    """Never holds more than one chunk of the file in memory."""
     position, more = Position(str(path)), True
     while more:
         reading = reader.read(position)

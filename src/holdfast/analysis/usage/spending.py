@@ -1,6 +1,5 @@
-"""Token use as it is kept: one bounded document for each session and day, the one source of every figure of tokens and
-money. Tokens are kept, not money: a price that is set or corrected later holds for what was spent before it.
-"""
+"""The stored form of token use: one bounded document per session and day, from which all figures of tokens and money
+come. Tokens are stored, not money, so a corrected price applies to earlier use."""
 
 import bisect
 from collections.abc import Mapping
@@ -15,11 +14,12 @@ from holdfast.core.ports import Reader
 from holdfast.core.times import MINUTE
 
 SLOT = 15 * MINUTE
-"""Every time zone's day and every block begins with a full one of these."""
+"""Every time zone's day and every block starts at a multiple of this."""
 MOST_CELLS = 1_000
 OTHER_MODELS = "(other models)"
 LATEST = 253_402_300_799_000 - 48 * 60 * MINUTE
-"""Two days before the end of the calendar: zones and blocks reach beyond a time. An agent whose clock is beyond it told no time."""
+"""Two days before the end of the calendar: zones and blocks reach beyond a time. An agent's later time counts as
+unknown."""
 
 
 class CostCell(msgspec.Struct, omit_defaults=True):
@@ -31,9 +31,9 @@ class CostCell(msgspec.Struct, omit_defaults=True):
     project: str = ""
     branch: str = ""
     turn: int = 0
-    """Our number of the turn; 0 where it is not known."""
+    """Our number of the turn; 0 if unknown."""
     commit: str = ""
-    """The session's next commit, where that was made before the call was told of."""
+    """The session's next commit, if it was made before the call was reported."""
     longer_than: int = 0
     usage: Usage = NOTHING
     reported: int | None = None
@@ -42,7 +42,7 @@ class CostCell(msgspec.Struct, omit_defaults=True):
     last: int = 0
 
     def group(self) -> tuple[object, ...]:
-        # Calls with and without a reported price are kept apart: the two are compared later.
+        # Calls with and without a reported price are kept apart, to compare them later.
         return (
             self.slot, self.turn, self.model, self.longer_than, self.commit, self.reported is None, self.agent,
             self.project, self.branch,
@@ -56,8 +56,8 @@ class CostCell(msgspec.Struct, omit_defaults=True):
         )  # fmt: skip
 
     def as_record(self, session: str) -> UsageRecord:
-        """For sums and prices: they see the length of a prompt only by the limit it went over."""
-        # One token over the limit is enough to get the same price as the real prompt.
+        """For sums and prices, which know a prompt's length only by the limit it exceeded."""
+        # One token over the limit gives the same price as the real prompt.
         prompt_usage = Usage(input=self.longer_than + 1) if self.longer_than else NOTHING
         return UsageRecord(
             agent=self.agent, id="", at=self.first, until=self.last, calls=self.calls, spent=self.usage, said=prompt_usage,
@@ -67,21 +67,21 @@ class CostCell(msgspec.Struct, omit_defaults=True):
 
 
 class SessionDay(msgspec.Struct, omit_defaults=True):
-    """What one session spent on one day (UTC), and the commits it made then. `at` is its last call or commit."""
+    """What one session spent on one day (UTC), and its commits. `at` is its last call or commit."""
 
     session: str
     project: str = ""
     at: int = 0
     cells: list[CostCell] = []
     commits: list[tuple[int, str]] = []
-    """(time, id), the oldest first."""
+    """(time, id), oldest first."""
 
 
 SESSION_DAY = DocumentType("cost", SessionDay)
 
 
 def cell_of(record: UsageRecord, at: int, commit: str) -> CostCell:
-    # `longer_than`: a sum over many calls says nothing of the length of one prompt.
+    # `longer_than`: a sum over many calls says nothing of one prompt's length.
     return CostCell(
         slot=at - at % SLOT, model=record.model, agent=record.agent, project=record.project, branch=record.branch,
         turn=record.turn_n, commit=commit,
@@ -91,17 +91,17 @@ def cell_of(record: UsageRecord, at: int, commit: str) -> CostCell:
 
 
 def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
-    """A new list. A session with more models and places in a day than are kept apart loses only where and when."""
+    """Return a new list. Beyond the limit of models and places per day, only where and when are lost."""
     position = _find_cell(cells, new)
     if position is None:
         full = len(cells) >= MOST_CELLS
-        # A full day folds what is new into one cell for other models.
+        # A full day folds new entries into one cell for other models.
         return [*cells, msgspec.structs.replace(new, model=OTHER_MODELS) if full else new]
     return [*cells[:position], cells[position].plus(new), *cells[position + 1 :]]
 
 
 def _find_cell(cells: list[CostCell], new: CostCell) -> int | None:
-    """The cell it belongs to, sought from the latest on. None: it needs one of its own."""
+    """The cell it belongs to, searched from the latest. None: it needs its own."""
     group = new.group()
     same = next(
         (n for n in range(len(cells) - 1, -1, -1) if cells[n].slot == new.slot and cells[n].group() == group), None
@@ -115,7 +115,7 @@ def _find_cell(cells: list[CostCell], new: CostCell) -> int | None:
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What a session spent as a whole and in each of its turns. None: its agent told nothing."""
+    """What a session spent in total and per turn. None: its agent reported nothing."""
 
     whole: Sum | None = None
     by_turn: Mapping[int, Sum] = {}
@@ -125,8 +125,8 @@ MOST_DAYS = 1_000
 
 
 def next_commit(commits: list[tuple[int, str]], at: int) -> str:
-    """Work belongs to the commit that came after it; empty where there is none yet."""
-    # (time, "") sorts before every commit of that very moment, so that one counts as next.
+    """Work belongs to the commit after it; empty if there is none yet."""
+    # (time, "") sorts before every commit of that moment, so that one counts as next.
     position = bisect.bisect_left(commits, (at, ""))
     return commits[position][1] if position < len(commits) else ""
 

@@ -1,4 +1,4 @@
-"""What sessions cost: token use of every agent, added up as it is told, and priced when somebody asks."""
+"""Cost of sessions: token use of every agent, summed as it is reported and priced on request."""
 
 from holdfast.analysis.usage.events import KIND
 from holdfast.analysis.usage.spending import SESSION_DAY

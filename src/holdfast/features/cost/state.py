@@ -1,4 +1,4 @@
-"""Token use and commits added up as they come, so that no question reads the log. The types are in `usage.spending`."""
+"""Sums token use and commits as they arrive, so that no view reads the log."""
 
 from collections.abc import Iterable, Mapping
 
@@ -37,7 +37,7 @@ def _add_usage(doc: SessionDay, event: Event, at: int) -> SessionDay:
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return doc
-    # Where the commit is known already; else `cost.views` finds it when it is asked.
+    # If the commit is known already; else `cost.views` finds it on request.
     cell = cell_of(record, at, next_commit(doc.commits, at))
     return msgspec.structs.replace(doc, cells=add_cell(doc.cells, cell))
 
@@ -48,8 +48,8 @@ def _add_commits(doc: SessionDay, act: GitActed, at: int) -> SessionDay:
 
 
 def _commits_of(act: GitActed) -> list[str]:
-    """The last of those that were made at one go stands for them; a commit made outside of the session is not its own."""
-    # Where the list of commits is empty the new head stands for it.
+    """The last of several commits made at once represents them; commits made outside the session don't count."""
+    # Without a list of commits the new head represents it.
     made = act.commits[-1:] or [act.after.head]
     return [commit for commit in made if commit] if act.verb == "commit" and not act.outside else []
 

@@ -1,4 +1,5 @@
-"""`cost.report`: tokens and money by day, month, session, turn, project, agent, model, branch, commit or block."""
+"""The view `cost.report`: tokens and money by day, month, session, turn, project, agent, model, branch, commit or
+block."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ PAGE = 500
 
 
 class CostFilters(msgspec.Struct, kw_only=True):
-    """What may be asked for besides the grouping. `since` and `until` are milliseconds; `session` is how it begins."""
+    """Filters besides the grouping. `since` and `until` are in ms; `session` is a prefix."""
 
     project: str = ""
     agent: str = ""
@@ -51,7 +52,7 @@ class CostFilters(msgspec.Struct, kw_only=True):
 
 
 def report_costs(call: Call) -> dict[str, Any]:
-    """Figures as numbers; what is not known is null. `unpriced` names the models without a price."""
+    """Figures as numbers; unknown ones are null. `unpriced` lists models without a price."""
     by = str(call.args.get("by") or "day")
     if by not in GROUPINGS:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
@@ -73,7 +74,7 @@ def _parse_filters(args: Mapping[str, Any]) -> CostFilters:
 
 
 def _cost_groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
-    """Days, months and blocks in the order of time; the others by what they cost, the dearest first."""
+    """Days, months and blocks by time; others by cost, highest first."""
     if by == "block":
         return [_block_fields(one, now) for one in usage_blocks(records, prices)]
     groups = sum_by_group(records, GROUPS[by], prices)
@@ -97,10 +98,10 @@ def _block_fields(block: Block, now: int) -> dict[str, Any]:
 
 
 def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:
-    """Cells as records. Documents come newest first, so that a question about last week does not read last year."""
+    """Cells as records. Documents come newest first, so a question about last week doesn't read last year."""
     commits: dict[str, list[tuple[int, str]]] = {}
     for day in _session_days(reader, filters):
-        # The commits of later days have been seen by now: newest first.
+        # Newest first, so later commits are known by now.
         later = commits[day.session] = [*day.commits, *commits.get(day.session, ())]
         for cell in day.cells:
             if filters.matches(day.session, cell):

@@ -1,4 +1,4 @@
-"""The log itself as a feature: looking at events, searching them, checking that none is missing, leaving a note."""
+"""The log itself: listing events, searching them, checking for gaps, adding notes."""
 
 from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature

@@ -1,4 +1,4 @@
-"""Events for people and tools: pages, one whole, and the proof that none is missing."""
+"""Views of the log: pages, single events, and the proof that none is missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def shown_fields(event: Event) -> dict[str, Any]:
 def list_events(call: Call) -> dict[str, Any]:
     """A page. `next` is the `before` (or `after`) of the following one."""
     args = {name: call.args[name] for name in EventQuery.__struct_fields__ if call.args.get(name)}
-    # From `after` on, pages go forwards; else from the end backwards.
+    # With `after` pages go forward; otherwise backward from the end.
     query = msgspec.convert({"limit": 100, "newest": not args.get("after"), **args}, EventQuery, strict=False)
     if query.limit > LONGEST_PAGE:
         raise CommandRefused(f"a page has at most {LONGEST_PAGE} events")
@@ -48,7 +48,7 @@ def show_event(call: Call) -> dict[str, Any]:
 
 
 def verify_log(call: Call) -> dict[str, Any]:
-    """Every number from 1 to the head is there once; gaps are named. With `keys`, each of them is in the log."""
+    """Every number from 1 to the head exists once; gaps are listed. With `keys`, each must be in the log."""
     gaps: list[list[int]] = []
     seen = last = 0
     for stored in call.reader.replay():
@@ -65,17 +65,17 @@ def verify_log(call: Call) -> dict[str, Any]:
 
 MOST_WORDS = 32
 MOST_HITS = 200
-# Characters of a snippet, and of what is shown before the first match.
+# Characters of a snippet, and of the text before its first match.
 SNIPPET, LEAD = 240, 60
 PREFIX_FROM = 3
-"""A shorter beginning of a word would match half of the log."""
+"""A shorter prefix would match half the log."""
 CANDIDATES = 100
-"""Events with some of the words that are looked at, the newest of them, where none has all."""
+"""The newest events with some of the words, considered if none has all."""
 ALIASES_SEARCHED = 2000
 
 
 class HistoryFilters(msgspec.Struct, kw_only=True):
-    """What may be asked besides the words."""
+    """Filters besides the words."""
 
     project: str = ""
     agent: str = ""
@@ -90,7 +90,7 @@ class HistoryFilters(msgspec.Struct, kw_only=True):
 
 
 class HistoryHit(msgspec.Struct):
-    """`field` is where the snippet is from."""
+    """`field` is the source of the snippet."""
 
     seq: int
     at: int
@@ -105,7 +105,7 @@ class HistoryHit(msgspec.Struct):
 
 
 def search_history(call: Call) -> dict[str, Any]:
-    """Newest first. All words have to be there; where no event has all, those with the most of them (`partly`)."""
+    """Newest first. All words must occur; if no event has all, those with the most (`partly`)."""
     text = str(call.args.get("query") or "")
     filters = _parse_filters(call.args)
     search_phrases = split_phrases(text, MOST_WORDS)
@@ -114,14 +114,14 @@ def search_history(call: Call) -> dict[str, Any]:
         raise CommandRefused("there is no word in it to look for", fix='For example: holdfast history "npm test"')
     query = _build_query(search_phrases, filters, call)
     seqs, partly = _find_seqs(call.reader, query)
-    # After the limit of the query, which is twice that of the answer.
+    # After the query's limit, which is twice the answer's.
     events = once_per_call(_events_by_seq(call.reader, seqs))[: filters.limit]
     mark = HistoryMark.parse(call.reader.meta(MARK))
     return {
         "hits": [msgspec.to_builtins(history_hit(event, search_phrases)) for event in events],
         "words": [word for phrase in search_phrases for word in phrase.split()],
         "partly": partly,
-        # A partial answer is ranked by matches, so there is no number to go on from.
+        # A partial answer is ranked by matches, so there is no next page.
         "next": seqs[-1] if len(seqs) == query.limit and not partly else None,
         "indexed": mark.seq,
         "head": call.reader.head(),
@@ -137,7 +137,7 @@ def _parse_filters(args: Mapping[str, Any]) -> HistoryFilters:
 
 
 def _build_query(search_phrases: tuple[str, ...], filters: HistoryFilters, call: Call) -> HistoryQuery:
-    """Twice as many as are shown: the start and the end of a call are one hit."""
+    """Twice as many as shown: the start and end of a call are one hit."""
     fields = {
         **msgspec.structs.asdict(filters), "limit": 2 * filters.limit,
         "session": _session_id(call.reader, filters.session),
@@ -146,10 +146,10 @@ def _build_query(search_phrases: tuple[str, ...], filters: HistoryFilters, call:
 
 
 def _session_id(reader: Reader, name: str) -> str:
-    """The whole id of a session that begins like this, or is shown in lists like this."""
+    """The full id of a session, from a prefix or its short form."""
     if not name or reader.document(Ref("session", name)) is not None:
         return name
-    # Two are enough to see that the beginning is ambiguous.
+    # Two are enough to detect an ambiguous prefix.
     rows = reader.documents(StateQuery(kind="session", prefix=name, limit=2))
     if not rows:
         recent = reader.documents(StateQuery(kind="session", limit=ALIASES_SEARCHED))
@@ -163,7 +163,7 @@ def _session_id(reader: Reader, name: str) -> str:
 
 def _find_seqs(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
     seqs = reader.history(query)
-    # The last word may not be typed to its end.
+    # The last word may be incomplete.
     if len(seqs) < query.limit and query.phrases and len(query.phrases[-1].split()[-1]) >= PREFIX_FROM:
         seqs = reader.history(msgspec.structs.replace(query, prefix=True))
     if seqs or len(query.phrases) < 2:
@@ -176,7 +176,7 @@ def _find_seqs(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
 
 
 def _events_by_seq(reader: Reader, seqs: Sequence[int]) -> list[Event]:
-    """In the order given."""
+    """In the given order."""
     if not seqs:
         return []
     by_seq = {event.seq: event for event in reader.events(EventQuery(seqs=tuple(seqs), limit=len(seqs)))}
@@ -190,7 +190,7 @@ def _count_matches(event: Event, search_phrases: Sequence[str]) -> int:
 
 
 def once_per_call(events: Iterable[Event]) -> list[Event]:
-    """A call's end says what its start said, and how it went: where both match, the end is shown."""
+    """A call's end repeats its start and adds the result: if both match, the end is shown."""
     shown_events: list[Event] = []
     seen: set[tuple[str, str]] = set()
     for event in events:
@@ -212,7 +212,7 @@ def history_hit(event: Event, search_phrases: Sequence[str]) -> HistoryHit:
 
 
 def _best_snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str]:
-    """From the text that has the most of the words, around the first of them."""
+    """From the text with the most matches, around the first."""
     parts = [*text_parts(event), *(("path", path) for path in files_of(event))]
     if not parts:
         return "", ""
@@ -223,6 +223,6 @@ def _best_snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str
     first = min((at for word in words if (at := low.find(word)) >= 0), default=0)
     start = max(0, first - LEAD)
     cut = text[start : start + SNIPPET]
-    # Outputs of tools hold terminal codes.
+    # Outputs of tools contain terminal codes.
     shown = " ".join(strip_controls(cut).split())
     return field, ("…" if start else "") + shown + ("…" if start + SNIPPET < len(text) else "")

@@ -1,4 +1,4 @@
-"""Memory (seed 004): what people asked to keep and what a project taught, injected when it fits."""
+"""Memory (seed 004): what people asked to keep and what a project taught, injected when relevant."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.memory.state import reducer as state
 
 _lazy = partial(lazy_function, __name__)
-"""The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
+"""Loaded on demand, because the index needs numpy and the model needs http."""
 
 COMMANDS = {
     "add": ANYONE,

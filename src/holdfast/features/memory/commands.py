@@ -1,4 +1,4 @@
-"""What people do to memory. Each is an event; what was said by whom stays in the log, except what was forgotten."""
+"""Commands of memory; each becomes an event, and everything stays in the log except forgotten text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ from holdfast.features.memory.state.documents import (
 )
 from holdfast.features.memory.state.words import files_in
 
-# As for a decision or a rule that the user states in a prompt.
+# As for a decision or rule that the user states in a prompt.
 IMPORTANCE = 8
 # In words; and how many of the newest prompts are searched for the quote.
 SHORTEST_QUOTE, PROMPTS_LOOKED_AT = 3, 200
@@ -69,7 +69,7 @@ def add(call: Call) -> CommandResult:
     )  # fmt: skip
     gone = superseded_ids(_project_items(call, location), this, one, call.session, call.now)
     payload = remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone)
-    # What waits for a person cannot be pinned: a pin would protect words nobody has confirmed.
+    # Candidates cannot be pinned: a pin would protect unconfirmed words.
     pinned = replace(payload, pinned=bool(call.args.get("pin")) and not uncertain)
     return CommandResult((_own_event(call, pinned),), answer=_observation_answer(this))
 
@@ -80,11 +80,11 @@ def _refuse_unknown_type(type_: str) -> None:
 
 
 def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
-    """Whose they are, where they were said, and whether a person decides first. Where agents are asked to propose, a
-    proposal is the user's only if he is on record with these very words."""
+    """Return the author, the source, and whether a person must confirm. If agents may propose, a proposal counts as
+    the user's only if the user is on record with these words."""
     if not _by_agent(call):
         return USER, (), False
-    # Without the setting an agent's addition is stored, but `is_injectable` tells it to nobody.
+    # Without the setting an agent's addition is stored but never injected (`is_injectable`).
     if not settings_or_default(call.settings).agent_proposes:
         return AGENT, (), False
     prompt_seq = _prompt_with(call, text)
@@ -92,27 +92,27 @@ def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
 
 
 def _prompt_with(call: Call, quote: str) -> int:
-    """The number of a recent prompt that contains the quote; 0 when there is none, or the quote is too short to tell."""
+    """The number of a recent prompt that contains the quote; 0 if none does or the quote is too short."""
     words = quote.lower().split()
     if len(words) < SHORTEST_QUOTE:
         return 0
     query = EventQuery(project=call.project, kinds=("prompt.submitted",), limit=PROMPTS_LOOKED_AT, newest=True)
     for event in reversed(call.reader.events(query)):
         data: PromptSubmitted = event.data
-        # White space and case differ between what an agent quotes and what was typed.
+        # Agents quote with other white space and case.
         if not data.synthetic and " ".join(words) in " ".join(data.prompt.lower().split()):
             return event.seq
     return 0
 
 
 def _by_agent(call: Call) -> bool:
-    """What cannot be told is the agent's where the settings ask for a code."""
+    """If the settings require a code, an unidentified caller counts as the agent."""
     unsure = not call.who.certain and call.surroundings().code_without_terminal
     return call.who.is_agent or unsure or call.args.get("by") == "agent"
 
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
-    # As any type, or the forgotten words could return under another one.
+    # As any type, or forgotten words could return as another one.
     before = (OBSERVATION.load(call.reader, memory_id(location, type_, text)) for type_ in TYPES)
     statuses = {doc.status for doc in before if doc}
     if not statuses.isdisjoint((FORGOTTEN, DROPPED)):
@@ -136,12 +136,12 @@ def promote(call: Call) -> CommandResult:
 
 
 def keep(call: Call) -> CommandResult:
-    """A candidate becomes a memory, as it was or in other words and another type."""
+    """Turn a candidate into a memory, unchanged or with other words and another type."""
     doc = _find_candidate(call)
     text = one_line(str(call.args.get("text") or "")) or doc.text
     type_ = str(call.args.get("type") or doc.type)
     _refuse_unknown_type(type_)
-    # With the same words the candidate itself becomes the memory; other words are a memory of their own.
+    # With the same words the candidate itself becomes the memory; other words make a new one.
     this = doc.id if text == doc.text else memory_id(doc.place, type_, text)
     one = Candidate(
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
@@ -154,7 +154,7 @@ def keep(call: Call) -> CommandResult:
 
 
 def _speaker(doc: Observation) -> str:
-    """Keeping words makes nobody their author: a teammate's stay his, and what the agent proposed stays the agent's."""
+    """Keeping words makes nobody their author: a teammate's and an agent's stay theirs."""
     return doc.words_of or ("agent" if doc.origin == AGENT else "")
 
 
@@ -172,7 +172,7 @@ def _find_candidate(call: Call) -> Observation:
 
 
 def forget(call: Call) -> CommandResult:
-    """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
+    """Remove the text and its quotations from the database and the backups; only the fact that it existed remains."""
     target = lookup.find_memory_or_event(call)
     if isinstance(target, Event):
         name, text = f"e{target.seq}", lookup.text_of(target)
@@ -207,10 +207,10 @@ def hand_over(call: Call) -> CommandResult:
     note = one_line(str(call.args.get("note") or ""), 300)
     gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
     text = handoff.handoff_packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
-    # The time makes each hand-over another one, even of the same session.
+    # The time distinguishes several hand-overs of one session.
     this = memory_id(doc.project, "handoff", f"{session} {call.now}")
     payload = WorkHandedOver(id=this, text=text, repo=lookup.repo_of_project(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)
-    # Where another person goes on, no session of this machine is to be told.
+    # If another person continues, no session of this machine is informed.
     events = () if call.args.get("only_text") else (event,)
     return CommandResult(events, answer={"id": this, "session": session, "project": doc.project, "text": text})

@@ -1,8 +1,8 @@
-"""Work of memory outside any hook: files that a memory names are looked for, the search index's file is kept, a model is asked.
+"""Background work of memory: finding named files, keeping the index file, asking a model.
 
-A model is asked in two steps, so that no token is spent that was not set aside before: `memory.batch` picks turns and sets
-tokens aside by an event, `memory.ask` makes the one call that event allows and reports what it cost. A call that was cut off
-counts as spent.
+A model is asked in two steps, so that no token is spent without a reservation: `memory.batch` selects turns and
+reserves tokens by an event, `memory.ask` makes the one call that event allows and reports its cost. An interrupted
+call counts as spent.
 """
 
 import time
@@ -30,10 +30,11 @@ from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WA
 
 MOST_PROJECTS = 100
 BAD_ANSWERS = 3
-"""After so many a batch is asked turn by turn; after as many again its first turn is given up (the rules read it anyway)."""
+"""After this many unusable answers the batch is asked turn by turn; after as many again its first turn is given up
+(rules read it anyway)."""
 WORTH = 10_000
-"""So many events behind: a search reads that much of the log in a blink."""
-# Most seconds of one indexing job, and the pause after each page of the log.
+"""A search reads this many events instantly."""
+# Seconds of one indexing job, and the pause after each page of the log.
 LONGEST_S, PAUSE_S = 30.0, 0.01
 LIST_SECONDS = 10
 
@@ -42,7 +43,7 @@ LIST_SECONDS = 10
 
 
 def find_files(call: JobCall) -> Iterable[Event]:
-    """Which of them are there now; once they are all gone the memory is about something that is no more."""
+    """Find which named files exist; once all are gone, the memory concerns something that no longer exists."""
     doc = OBSERVATION.load(call.reader, str(call.job.payload["id"]))
     if doc is None or not doc.files or not doc.project:
         return ()
@@ -60,7 +61,7 @@ def _existing_paths(call: JobCall, doc: Observation) -> Iterator[str]:
         if (root / name).exists():
             yield str(root / name)
         else:
-            # Said without its folder, or of another folder of the repository: git's list decides.
+            # Named without its folder, or relative to another one: git's list decides.
             unknown.append(name.lstrip("./"))
     if unknown and doc.repo:
         listed = _tracked_files(call, doc.project)
@@ -70,7 +71,7 @@ def _existing_paths(call: JobCall, doc: Observation) -> Iterator[str]:
 
 def _tracked_files(call: JobCall, project: str) -> list[str]:
     ran = call.run(["git", "ls-files", "-z"], cwd=project, timeout=LIST_SECONDS)
-    # File names are bytes; those that are no UTF-8 must survive the way to `Path` and back.
+    # File names are bytes; invalid UTF-8 must survive.
     return ran.out.decode("utf-8", "surrogateescape").split("\0") if ran.code == 0 else []
 
 
@@ -89,22 +90,22 @@ def keep_index(call: JobCall) -> Iterable[Event]:
     until = time.monotonic() + LONGEST_S
 
     def others_first() -> bool:
-        """A hook that comes meanwhile is answered by another thread of this very process."""
+        """Yield to hooks, which another thread of this process answers."""
         time.sleep(PAUSE_S)
         return time.monotonic() < until and not call.cancelled()
 
     catalogue.catch_up(call.reader, others_first)
     seq, whole = catalogue.dump()
     call.put(File(path, whole))
-    # The mark after the file: `indexed_until` must not name a file that is not there yet.
+    # The mark after the file: `indexed_until` must not name a missing file.
     call.put(File(mark_path(path), mark_content(seq)))
-    # What was forgotten while this was written must not lie in it: one more look at the log finds out.
+    # Text forgotten meanwhile must not be in the file; another look at the log finds out.
     catalogue.catch_up(call.reader, lambda: False)
     return ()
 
 
 def _any_text(reader: Reader, after: int) -> bool:
-    """Before numpy is loaded for nothing."""
+    """Avoids loading numpy for nothing."""
     return bool(reader.events(EventQuery(after=after, kinds=TEXTS, limit=1)))
 
 
@@ -122,17 +123,17 @@ def batch(call: JobCall) -> Iterator[Event]:
 
 
 def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Meter) -> Iterator[Event]:
-    """As many turns as were asked for and as the day's tokens allow."""
+    """Reserve as many turns as requested and as the day's tokens allow."""
     limit, head = settings.model.daily_tokens, call.reader.head()
     left, beyond = meter.remaining_tokens(call.now, limit), meter.use_of(call.now).beyond
     # After several unusable answers each turn is asked about alone, so that one bad turn blocks no others.
     most = settings.model.turns if queue.bad < BAD_ANSWERS else 1
     query = EventQuery(project=queue.project, kinds=("memory.queued",), after=queue.cursor, limit=most)
     waiting = call.reader.events(query)
-    # Fewer turns are tried until the question fits what is left of the day.
+    # Fewer turns are tried until the question fits the rest of the day.
     for count in range(len(waiting), 0, -1):
         turns = [read_turn(call.reader, one, head, settings) for one in waiting[:count]]
-        # What calls of today cost beyond their reservation is added: this one may do the same.
+        # Today's overruns are added, because this call may overrun too.
         tokens = _most_tokens(build_question(turns), settings) + beyond
         if tokens <= left:
             reservation = ModelAsked(
@@ -158,11 +159,11 @@ class ModelRequest(ModelAsked):
 def ask_model(call: JobCall) -> Iterable[Event]:
     request = msgspec.convert(call.job.payload, ModelRequest)
     meter = METER.load(call.reader, METER_REF.key)
-    # Not granted, or settled already: this job ran before and its result is in the log.
+    # Not granted, or settled: this job ran before and its result is in the log.
     if meter is None or request.id not in meter.open:
         return []
     settings = settings_or_default(call.settings(request.project))
-    # A second attempt means that the first was cut off; whether it cost something is unknown.
+    # A second attempt means the first was interrupted; its cost is unknown.
     if call.job.attempts > 1:
         return [_failed_call(call, request, "the daemon ended during the call", spent=True)]
     if settings.model.use == OFF:
@@ -200,12 +201,12 @@ def _ask_model(call: JobCall, question: Question, settings: MemorySettings) -> R
 
 
 def _token_cost(question: Question, reply: Reply) -> int:
-    """An endpoint that counts too little, or not at all, is not believed."""
+    """An endpoint that reports too little, or nothing, is not believed."""
     return max(reply.tokens, question.likely(reply.text))
 
 
 class _Committed:
-    """Documents as a rule sees them, from a reader."""
+    """Committed documents, read as a rule sees them."""
 
     types = {one.kind: one for one in (OBSERVATION, PROJECT, PLACE)}
 
@@ -220,7 +221,7 @@ class _Committed:
 def _observed_candidates(reader: Reader, candidates: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
     for turn, candidate in candidates:
         for event in observed_events(_Committed(reader), turn.queued, [candidate]):
-            # A derived event's key comes from the turn and the kind: candidates of one turn would share it.
+            # A derived event's key comes from the turn and the kind, which candidates of one turn share.
             yield msgspec.structs.replace(event, key=delivery_key(event.at))
 
 
@@ -234,9 +235,9 @@ def _failed_call(
     bad: bool = False,
     wait_s: float = 0.0,
 ) -> Event:
-    # Only a turn that was asked about alone is known to be the bad one.
+    # Only a turn asked about alone is known to be the bad one.
     given_up = bad and len(request.turns) == 1 and request.bad + 1 >= 2 * BAD_ANSWERS
-    # `next_at` is the later of two: what the endpoint asks for, and our own growing delay.
+    # `next_at` is the later of what the endpoint requests and our own backoff.
     ended = ModelCallEnded(
         ok=False, error=why[:300], tokens=request.tokens if spent else tokens, bad=bad, given_up=given_up,
         next_at=call.now + int(max(wait_s, delay_s(request.failures + 1)) * 1000),
@@ -245,6 +246,6 @@ def _failed_call(
 
 
 def _call_ended(call: JobCall, request: ModelRequest, ended: ModelCallEnded) -> Event:
-    # The queue goes on behind the last of these turns.
+    # The queue continues after the last of these turns.
     whole = msgspec.structs.replace(ended, id=request.id, turns=len(request.turns), until=max(request.turns))
     return own_event(whole, call.now, project=request.project)

@@ -1,7 +1,7 @@
-"""What the model is asked, the most that can cost, and the one call: to an endpoint, or by `claude -p`.
+"""Asks the model once, by an endpoint or `claude -p`, and bounds what that can cost.
 
-The endpoint is asked with `http.client`, not the `openai` package: that one repeats calls by itself, follows redirects, and
-takes its address, key and proxy from the environment; here one call is one call, to the address in the settings.
+`http.client` instead of the `openai` package: that one retries, follows redirects, and takes address, key and proxy
+from the environment; here one call is one request to the configured address.
 """
 
 import contextlib
@@ -34,15 +34,15 @@ from holdfast.features.memory.state.documents import (
 )
 
 LARGEST = 256 * 1024
-# In characters and, for a quotation, in words: shorter ones fit too many sentences.
+# In characters and, for a quotation, in words: shorter ones match too many sentences.
 SHORTEST, LONGEST, FEWEST_WORDS = 12, 400, 3
-# Below what a decision or rule of the user weighs (8).
+# Below the weight of the user's decisions and rules (8).
 HEAVIEST = 7
 OWN_WORDS = ("decision", "preference", "gotcha", "trade_off", "discovery")
 
 
 class BadAnswer(Exception):
-    """It is not what was asked for."""
+    """The answer is not what was asked for."""
 
 
 def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, Candidate]]:
@@ -51,9 +51,9 @@ def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, 
         raise BadAnswer("there is no list `observations` in it")
     count_by_turn: dict[int, int] = {}
     candidates = []
-    # Cut before anything is read: the answer may hold any number of entries.
+    # Cut before reading: the answer may contain any number of entries.
     for one in (entry for entry in entries[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
-        # With one turn only, its number may be left out.
+        # With a single turn its number may be omitted.
         number = _number_or_default(one.get("turn"), 1 if len(turns) == 1 else 0)
         if 1 <= number <= len(turns) and count_by_turn.get(number, 0) < MOST_PER_TURN:
             turn = turns[number - 1]
@@ -64,7 +64,7 @@ def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, 
 
 
 def _parse_object(answer: str) -> dict[str, Any]:
-    """Models like to talk around their JSON."""
+    """Models often add text around their JSON."""
     begin, end = answer.find("{"), answer.rfind("}")
     if begin < 0 or end < begin or len(answer) > LARGEST:
         raise BadAnswer("there is no JSON object in it" if len(answer) <= LARGEST else "it is too long")
@@ -83,7 +83,7 @@ def _read_candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
         return
     quoted = _quoted_sentence(one.get("quote"), turn) if type_ in OWN_WORDS else ""
     evidence = tuple(seq for seq in (turn.prompt_seq, turn.message_seq) if seq)
-    # `evidence`: a quotation rests on the prompt alone, not on what the agent answered.
+    # `evidence`: a quotation rests on the prompt alone, not on the agent's answer.
     yield Candidate(
         type=type_, text=quoted or text, detail=text if quoted else "", origin=USER if quoted else MODEL,
         importance=max(1, min(_number_or_default(one.get("importance"), 4), HEAVIEST)), files=_touched_files(one, turn),
@@ -96,7 +96,7 @@ def _clean_words(value: Any) -> str:
 
 
 def _quoted_sentence(value: Any, turn: ReadTurn) -> str:
-    """The user's own sentence that holds these words; pasted text is not theirs."""
+    """The user's own sentence that contains these words; pasted text is not theirs."""
     words = one_line(value, LONGEST).lower() if isinstance(value, str) else ""
     if len(words) < SHORTEST or len(words.split()) < FEWEST_WORDS:
         return ""
@@ -122,7 +122,7 @@ Answer with one JSON object and nothing else: {"observations": [{"turn": 1, "typ
 "quote": "the user's exact words, if he said it himself", "files": ["path"], "importance": 1}]}
 `type` is one of decision, bug_fix, gotcha, discovery, trade_off, preference; `importance` goes from 1 to 7."""
 OVERHEAD = 100
-"""Tokens an API adds for roles and separators."""
+"""Tokens that an API adds for roles and separators."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -130,8 +130,8 @@ class Question(msgspec.Struct, frozen=True):
     user: str
 
     def most(self, output_tokens: int) -> int:
-        """No tokenizer makes more tokens than there are bytes."""
-        # An upper bound on purpose: what is set aside must never be exceeded by the question itself.
+        """No tokenizer makes more tokens than bytes."""
+        # A deliberate upper bound: the question must never exceed its reservation.
         return len(self.system.encode()) + len(self.user.encode("utf-8", "replace")) + OVERHEAD + output_tokens
 
     def likely(self, answer: str) -> int:
@@ -141,11 +141,11 @@ class Question(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     text: str
     tokens: int
-    """As the other side counts; 0 when it does not say."""
+    """As reported by the endpoint; 0 if it doesn't."""
 
 
 class ModelFailed(Exception):
-    """No answer. `spent`: whether the call may have cost something all the same."""
+    """No answer. `spent`: whether the call may have cost something."""
 
     def __init__(self, why: str, *, spent: bool, wait_s: float = 0.0) -> None:
         super().__init__(why)
@@ -158,14 +158,14 @@ def build_question(turns: Sequence[ReadTurn]) -> Question:
 
 # ── an API in OpenAI's manner ────────────────────────────────────────────────────────────────────────────────────────
 
-# Bytes of an answer; longest wait that a Retry-After may ask for; how often the deadline is checked.
+# Bytes of an answer; the longest Retry-After; how often the deadline is checked.
 LARGEST_ANSWER = 4 << 20
 LONGEST_WAIT_S = 3600.0
 CHECK_EVERY_S = 0.25
 
 
 def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callable[[], bool]) -> Reply:
-    # The address may be given with or without the path of the method.
+    # The address may include the method's path or not.
     address = urlsplit(settings.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions")
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=settings.patience_seconds)
@@ -174,11 +174,11 @@ def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callabl
         connection.connect()
         with _ended_in_time(connection.sock, settings.patience_seconds, cancelled):
             target = address.path + (f"?{address.query}" if address.query else "")
-            # From here on the call may be charged, even if no answer comes.
+            # From here on the call may be charged, even without an answer.
             sent = True
             connection.request("POST", target, _request_body(question, settings), _request_headers(settings))
             answer = connection.getresponse()
-            # One byte more than allowed tells a long answer from one that just fits.
+            # One byte over the limit distinguishes a long answer from one that just fits.
             content = answer.read(LARGEST_ANSWER + 1)
     except (OSError, http.client.HTTPException, ssl.SSLError, ValueError) as error:
         raise ModelFailed(f"{type(error).__name__}: {error}", spent=sent) from None
@@ -195,7 +195,7 @@ def _request_body(question: Question, settings: ModelSettings) -> bytes:
 
 
 def _request_headers(settings: ModelSettings) -> dict[str, str]:
-    # Read from the environment, so that the key stands in no settings file.
+    # From the environment, so that the key is in no settings file.
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
@@ -203,7 +203,7 @@ def _request_headers(settings: ModelSettings) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) -> Iterator[None]:
-    """A socket's own timeout begins anew with every byte; this one does not."""
+    """A socket's own timeout restarts with every byte; this one does not."""
     over = threading.Event()
     deadline = time.monotonic() + patience_s
 
@@ -211,7 +211,7 @@ def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) 
         while not over.wait(CHECK_EVERY_S):
             if time.monotonic() > deadline or cancelled():
                 with contextlib.suppress(OSError):
-                    # Wakes the thread that blocks in `recv`; closing the socket would not. 2 is SHUT_RDWR.
+                    # Wakes the thread that blocks in `recv`, which closing would not. 2 is SHUT_RDWR.
                     sock.shutdown(2)
                 return
 
@@ -244,14 +244,14 @@ def _endpoint_reply(answer: http.client.HTTPResponse, content: bytes) -> Reply:
 def _used_tokens(usage: Any) -> int:
     counts = usage if isinstance(usage, dict) else {}
     numbers = [counts.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    # Numbers of the endpoint are untrusted: negative or absurd ones would corrupt the meter.
+    # Untrusted: negative or absurd numbers would corrupt the meter.
     first, second, total = (n if isinstance(n, int) and 0 <= n < 1 << 40 else 0 for n in numbers)
     return max(total, first + second)
 
 
 def _retry_seconds(value: str | None) -> float:
     try:
-        # A date instead of seconds, which HTTP allows too, counts as no wish.
+        # A date instead of seconds, which HTTP allows too, is ignored.
         return min(max(0.0, float(value or 0)), LONGEST_WAIT_S)
     except ValueError:
         return 0.0
@@ -260,19 +260,19 @@ def _retry_seconds(value: str | None) -> float:
 # ── the user's own Claude Code, with no tools, no hooks, no project and no memory of the call ────────────────────────
 
 OWN_TOKENS = 6_000
-"""What the program sends beside our words, at most (tests/real/test_memory_model.py looks at it)."""
-# No tools, no MCP servers, no settings files (and so no hooks), no session on disk.
+"""The most that the program sends besides our text (tests/real/test_memory_model.py checks it)."""
+# No tools, no MCP servers, no settings files (and so no hooks), no stored session.
 QUIET = ("--tools", "", "--strict-mcp-config", "--setting-sources", "", "--no-session-persistence")
 OF_A_SESSION = frozenset(
     ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR",
      "CLAUDE_ENV_FILE", "CLAUDE_PID")
 )  # fmt: skip
-"""The daemon may have been started by a hook: what Claude Code told that hook about itself is not for another one."""
+"""Variables of the Claude Code session whose hook started the daemon; they must not reach another one."""
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Path) -> Reply:
-    """In a folder of ours: a session that did fire hooks would be no session of the user's project."""
+    """In a folder of ours, so that a session that fires hooks belongs to no project of the user."""
     model = ("--model", settings.name) if settings.name else ()
     ran = run(
         ["claude", "-p", "--output-format", "json", "--system-prompt", question.system, *QUIET, *model],
@@ -281,7 +281,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
     )  # fmt: skip
     if ran.timed_out:
         raise ModelFailed(f"claude took longer than {settings.patience_seconds} s", spent=True)
-    # The shell's code for "command not found", as `run` reports it.
+    # The shell's status for "command not found", as `run` reports it.
     if ran.code == 127:
         raise ModelFailed("there is no program `claude` on the daemon's PATH", spent=False)
     return _claude_reply(ran.code, ran.out, ran.err)
@@ -289,7 +289,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
 
 def _claude_environment(settings: ModelSettings) -> dict[str, str]:
     mine = {name: value for name, value in os.environ.items() if name not in OF_A_SESSION}
-    # Holdfast stays out of hooks that this process may fire.
+    # Hooks fired by this process must not involve Holdfast.
     return {**mine, "HOLDFAST_PAUSE": "1", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.output_tokens)}
 
 
@@ -300,7 +300,7 @@ def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
         decoded = None
     result = decoded if isinstance(decoded, dict) else {}
     message = one_line((err or out)[:500].decode("utf-8", "replace"), 200)
-    # A parsed answer, or an exit code of 0, shows that the model was reached: it may have been charged.
+    # A parsed answer or exit status 0 shows that the model was reached and may have been charged.
     if code or not result or result.get("is_error"):
         raise ModelFailed(f"claude ended with {code}: {message}", spent=bool(result) or not code)
     text = result.get("result")

@@ -20,12 +20,12 @@ KINDS = (
     "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
 )  # fmt: skip
 MOST_EVENTS, MOST_COMMANDS, MOST_FILES = 500, 15, 10
-# Most characters of a prompt, an answer, a command line, and of what a failed command said.
+# The most characters of a prompt, an answer, a command line, and the output of a failed command.
 PROMPT, MESSAGE, COMMAND, HEARD = 3_000, 3_000, 160, 160
 
 
 class ReadTurn(msgspec.Struct, frozen=True):
-    """`queued` is its place in the queue; `prompt_seq` and `message_seq` are what an observation rests on."""
+    """`queued` is its place in the queue; an observation rests on `prompt_seq` and `message_seq`."""
 
     queued: Event
     prompt: str
@@ -43,7 +43,7 @@ class ReadTurn(msgspec.Struct, frozen=True):
 
 
 def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings) -> ReadTurn:
-    """Up to `head`, so that what is sent is what the tokens were set aside for."""
+    """Up to `head`, so that exactly what was reserved is sent."""
     events = list(_of_turn(reader, queued, head))
     ends = [e for e in events if e.kind.startswith("turn.")]
     prompt = next((e for e in events if e.kind == "prompt.submitted"), None)

@@ -1,7 +1,8 @@
-"""Explicit requests to remember something, found in a person's own typed words.
+"""Finds explicit requests to remember something in a person's own typed words.
 
-Only words such as "from now on" or "remember that" count: on 740 real prompts a trained classifier
-was wrong nine times in ten."""
+Only phrases such as "from now on" or "remember that" count: on 740 real prompts a trained classifier was wrong nine
+times in ten.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from holdfast.core.lazy import lazy_pattern
 from holdfast.core.text import INSTEAD
 
 LONGEST_PROMPT, MOST_LINES = 1_500, 12
-"""A longer prompt holds pasted text, where "from now on" is somebody else's."""
+"""A longer prompt contains pasted text, where "from now on" is somebody else's."""
 SHORTEST, LONGEST, MOST_REQUESTS = 2, 400, 4
 REMOVED_MARK = "[redacted:"
 

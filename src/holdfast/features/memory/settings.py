@@ -1,4 +1,4 @@
-"""Settings of memory: what is observed and told, and which model reads finished turns, if any."""
+"""Settings of memory: what is observed and injected, and which model reads turns, if any."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -22,7 +22,7 @@ Address = Annotated[str, Meta(max_length=500), After(_web_address)]
 
 
 class ModelSettings(Section):
-    """Guarded as a whole: a repository cannot send anybody's words anywhere before it is trusted."""
+    """Guarded as a whole: an untrusted repository cannot send anyone's words anywhere."""
 
     marks = {"command": True}
 
@@ -80,7 +80,7 @@ def settings_or_default(settings: Any) -> MemorySettings:
 
 
 def is_excluded(paths: Iterable[str], command: str, settings: MemorySettings) -> bool:
-    """Whether what happened there, or by this command, is not to be remembered."""
+    """Whether events there, or by this command, must not be remembered."""
     return any(fnmatchcase(path, glob) for path in paths for glob in settings.exclude_paths) or any(
         fnmatchcase(command, glob) for glob in settings.exclude_commands
     )

@@ -1,4 +1,5 @@
-"""Which of a person's statements still hold: a newer one on the same subject replaces the older, and some name their end."""
+"""Decides which of a person's statements still hold: a newer one replaces an older one on the same subject, and some
+name their end."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from holdfast.features.memory.state.words import stem_word
 
 USER = "user"
 SAME_SUBJECT = 0.7
-"""Share of the shorter statement's words that both must have, at least two of them."""
+"""Share of the shorter statement's words that both must have, at least two."""
 _WORD = lazy_pattern(r"[^\W_]+(?:[-_./+][^\W_]+)*")
 _FILLER = frozenset(
     "a an the to of in on at for with by from as is are be was were it its this that these those and or not no "
@@ -45,7 +46,7 @@ def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Same subject, another claim. Saying the same again replaces nothing."""
+    """Same subject, different claim. Repetition replaces nothing."""
     new, old = subject_words(newer), subject_words(older)
     shared = new & old
     if not shared or newer.strip().lower() == older.strip().lower():
@@ -79,7 +80,7 @@ _NUMBERS = {"two": 2, "three": 3, "four": 4}
 
 
 def end_of(text: str, stated_on: date) -> date | None:
-    """The last day on which the statement holds; None where it names no end."""
+    """The last day on which the statement holds; None if it names no end."""
     if match := _UNTIL.search(text):
         return _named_day(match, stated_on)
     if match := _SPAN.search(text):

@@ -1,4 +1,4 @@
-"""Memory for people and tools, in three layers: find (short), around (what was said near it), whole."""
+"""Views of memory in three layers: search results, surroundings, full text."""
 
 import itertools
 from collections.abc import Iterator
@@ -38,11 +38,11 @@ MOST = 100
 FARTHEST = 1000
 AROUND = 6
 SPARE = 20
-"""More are fetched than shown: some may be forgotten or superseded."""
+"""More are fetched than shown, because some may be forgotten or superseded."""
 LOOKED_THROUGH = 2_000
 HIDDEN = (FORGOTTEN, CANDIDATE, DROPPED)
 EXPIRED = "expired"
-"""Shown instead of `active` where the words named their own end and it has come."""
+"""Replaces `active` once the end that the words named has passed."""
 FEW_WORDS = 2
 
 
@@ -70,9 +70,9 @@ def search(call: Call) -> dict[str, Any]:
 def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
     docs = [d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)]
-    # Of several memories of one moment the one that holds: a moment counts as replaced once all of them are.
+    # Of several memories of one moment the valid one: a moment counts as replaced once all are.
     doc = min(docs, key=lambda d: _status_now(call, d) != ACTIVE, default=None)
-    # With a type only memories count; a moment of the conversation has none.
+    # With a type only memories match; a moment of the conversation has none.
     if (type_ and not doc) or (entry.id and not doc):
         return None
     event = None if entry.id else call.reader.event(entry.seq)
@@ -92,7 +92,7 @@ def _status_now(call: Call, doc: Observation) -> str:
 
 
 def _is_empty_talk(row: dict[str, Any], question: str) -> bool:
-    """An "ok" beside what fits says nothing, unless somebody looks for just that."""
+    """An "ok" among the results says nothing, unless it is what was asked for."""
     words = set(row["text"].lower().split())
     return (
         not row["memory"]
@@ -109,18 +109,18 @@ def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
 
 
 def around(call: Call) -> dict[str, Any]:
-    """What was said before and after it, in the same session."""
+    """What was said before and after, in the same session."""
     item = lookup.find_memory_or_event(call)
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
-        # Around what it was learned from, not around the event that recorded it.
+        # Around its source, not around the event that recorded it.
         session, seq = item.session, (item.evidence or [item.seq])[0]
     if not session:
         return {"session": "", "said": []}
     most = _bounded_number(call, "limit", AROUND, 1, 50)
     kinds = (*lookup.SAID, "memory.observed", "memory.kept")
-    # One more than asked for: the moment itself is among them.
+    # One more than requested: the moment itself is among them.
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
     return {"session": session, "said": [_said_fields(event) for event in (*before, *after)]}
@@ -170,7 +170,7 @@ def listed(call: Call) -> dict[str, Any]:
 
 
 def injected(call: Call) -> dict[str, Any]:
-    """What agents were told from memory, newest first, as it was told."""
+    """What was injected from memory, newest first, verbatim."""
     limit = _bounded_number(call, "limit", 10, 1, MOST)
     query = EventQuery(
         session=str(call.args.get("session") or ""), project="" if call.args.get("everywhere") else call.project,
@@ -190,7 +190,7 @@ def _injection_rows(event: Event) -> Iterator[dict[str, Any]]:
 
 
 def meter(call: Call) -> dict[str, Any]:
-    """What the model cost today and before, and what waits for it; all zero where none is switched on."""
+    """What the model cost today and before, and what waits for it; zero if none is enabled."""
     model = settings_or_default(call.settings).model
     waiting = [queue for _, queue in QUEUE.list(call.reader, status=WAITING, limit=MOST)]
     failing = [queue for queue in waiting if queue.error]

@@ -1,4 +1,4 @@
-"""Reindex: the first prompt of a session refreshes the code index in the background, and nobody waits."""
+"""Code index: the first prompt of a session refreshes it in the background."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import CHECKOUT, SESSION, SUBSCRIBED_KINDS, facets, keys, reduce
 
 _lazy = partial(lazy_function, __name__)
-"""The search library is loaded when somebody searches, not when the daemon starts."""
+"""The search library is loaded on the first search, not at the daemon's start."""
 
 VIEWS = ("status", "watch", "runs", "search", "related", "outline", "symbol", "why", "left_out", "flag")
 

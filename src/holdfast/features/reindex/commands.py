@@ -1,4 +1,4 @@
-"""What people and their scripts ask for: a run, a rebuild, and the seed's functions on a session's flag."""
+"""Commands of the code index: run, rebuild, and the seed's functions for a session's flag."""
 
 import time
 from typing import Any
@@ -31,7 +31,7 @@ def _last_decision(reader: Reader, project: str) -> dict[str, Any]:
 
 
 def initialize_flag(call: Call) -> CommandResult:
-    """`initialize_session_state`: a session that is known keeps its flag, a new one begins with false."""
+    """A known session keeps its flag, a new one begins with false."""
     session = _resolve_session(call)
     session_flag, newest = SESSION.load(call.reader, session), _newest_session(call)
     previous = newest.session_id if newest else ""
@@ -45,13 +45,13 @@ def initialize_flag(call: Call) -> CommandResult:
 
 
 def mark_flag(call: Call) -> CommandResult:
-    """`mark_first_prompt_shown`, and with shown=False its undoing."""
+    """`mark_first_prompt_shown`; `shown=False` undoes it."""
     shown = call.args.get("shown", True) is True
     return _record_flag_event(call, _resolve_session(call), FlagMarked(shown=shown), {"shown": shown})
 
 
 def _record_flag_event(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
-    # The event names the session of the flag, which need not be the caller's.
+    # The event names the flag's session, which need not be the caller's.
     event = own_event(payload, call.now, session=session, project=_required_project(call))
     return CommandResult((event,), answer={"session_id": session, **answer})
 
@@ -64,7 +64,7 @@ def _required_project(call: Call) -> str:
 
 
 def _resolve_session(call: Call) -> str:
-    """The one the agent gives; else the newest of this project; only where there was never one, a name by the clock."""
+    """The agent's session; else the newest of this project; else a name from the clock."""
     named = str(call.args.get("session") or call.session)
     if named:
         return bounded_name(named)

@@ -1,4 +1,4 @@
-"""The seed's file as a view: `logs/state/session-reindex-tracking.json`, of the newest session (S0-1, S0-2)."""
+"""Writes `logs/state/session-reindex-tracking.json` for the newest session (S0-1, S0-2)."""
 
 import json
 import os
@@ -13,20 +13,19 @@ from holdfast.core.ports import Ref
 from holdfast.features.reindex.settings import settings_or_default
 from holdfast.features.reindex.state import CHECKOUT, Checkout, LastRun, NewestSession
 
-# The seed's file and its schema: versions 1 and 2, reading both, degrading on others (S0-2, S0-15 to S0-17). Pure.
+# The seed's file and its schema: versions 1 and 2, degrading on others (S0-2, S0-15 to S0-17).
 #
-# A field goes away over three releases: named as deprecated, no longer written, no longer read (S0-16). `DEPRECATED`
-# says
-# which release a field is in; there is none today.
+# A field is removed over three releases: deprecated, no longer written, no longer read (S0-16). `DEPRECATED` lists the
+# release of each; it is empty today.
 
 CURRENT, NEXT = 1, 2
 NEW_IN_2: dict[str, Any] = {"last_reindex": None}
 DEPRECATED: dict[str, str] = {}
 
-# \Z instead of $, which would let a line end pass.
+# \Z instead of $, which would allow a trailing line end.
 _SEED_ID = re.compile(r"^session_[0-9]{8}_[0-9]{6}\Z")
 _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
-"""Most agents give a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
+"""Most agents use a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
 
 
 def render_state_file(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
@@ -44,7 +43,7 @@ def _last_run_as_dict(last: LastRun | None) -> dict[str, Any] | None:
 
 
 def migrate_session_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 1 becomes version 2: the version itself, and new fields with their defaults. Newer ones are left alone."""
+    """Convert version 1 to 2: the version itself, and new fields with defaults. Newer versions are left alone."""
     migrated = dict(state) if isinstance(state, Mapping) else {}
     version = migrated.get("version", CURRENT)
     # True equals 1 in Python.
@@ -55,7 +54,7 @@ def migrate_session_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validate_session_state(state: Any) -> bool:
-    """The seed's JSON Schema: both fields, of their types, the id of a known form, nothing else (version 2: its fields)."""
+    """The seed's JSON Schema: both fields with their types, an id of known form, nothing else (version 2: its fields)."""
     if not isinstance(state, Mapping):
         return False
     version = state.get("version", CURRENT)
@@ -75,7 +74,7 @@ def validate_session_state(state: Any) -> bool:
 
 
 def parse_state_file(text: bytes | None) -> tuple[str, bool]:
-    """(session id, flag) as the seed reads them: missing, malformed or of a shape unknown means a new session."""
+    """(session id, flag) as the seed reads them: a missing, malformed or unknown file means a new session."""
     try:
         state = json.loads(text) if text is not None else {}
     except (ValueError, RecursionError):
@@ -87,7 +86,7 @@ def parse_state_file(text: bytes | None) -> tuple[str, bool]:
 
 
 def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
-    # No file in a home folder, in the root or in a folder that is gone.
+    # No file in a home folder, in the root, or in a folder that is gone.
     if ref.kind != CHECKOUT.kind or not doc.newest or not _may_hold(doc.project):
         return
     mine = settings_or_default(settings)
@@ -106,7 +105,7 @@ def _is_home(folder: str) -> bool:
 
 
 def _stays_inside(path: Path, project: str) -> bool:
-    """A repository may hold a link where our folder would be."""
+    """A repository may have a link in our folder's place."""
     real = os.path.realpath(path.parent)
     root = os.path.realpath(project)
     return real == root or real.startswith(f"{root}{os.sep}")

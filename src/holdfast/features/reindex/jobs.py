@@ -1,4 +1,4 @@
-"""What touches the world: the run itself, ending one that is out of date, looking for what fits a prompt."""
+"""Jobs of the code index: running it, cancelling stale runs, searching for suggestions."""
 
 import os
 import sys
@@ -24,12 +24,12 @@ from holdfast.features.reindex.state import FAILED, KILLED, NOT_READY, SKIPPED, 
 from holdfast.paths import write_atomically
 
 WORKER = [sys.executable, "-m", "holdfast.analysis.search.worker"]
-# Of lower priority than the agents' own work.
+# Lower priority than the agents' own work.
 NICE = 15
 
 
 def index(call: JobCall) -> list[Event]:
-    """Never raises: a run that fails has an end too, or the next one would wait for it."""
+    """Never raises: a failed run ends too, or the next one would wait for it."""
     payload = call.job.payload
     try:
         settings = settings_or_default(call.settings(payload["project"]))
@@ -48,7 +48,7 @@ def _index_project(call: JobCall, settings: Settings) -> dict[str, Any]:
     index_dir = index_dir_of(call.state_dir, root)
     where = {"root": root, "branch": checkout.current_branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    # Found by comparing sizes and times here, before a process is started.
+    # Sizes and times are compared here, before a process is started.
     if not rebuild and freshness.is_unchanged(index_dir, root, settings.index()):
         return {"status": UNCHANGED, "reason": "nothing changed", **where, **freshness.index_counts(index_dir)}
     task = Task(
@@ -73,7 +73,7 @@ def _run_worker(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]
     try:
         result = msgspec.json.decode(ran.out, type=Result)
     except msgspec.DecodeError:
-        # Without a result the worker did not reach its end.
+        # Without a result the worker did not finish.
         return {"status": KILLED, "reason": _last_words(ran)}
     counts = msgspec.structs.asdict(result.counts) | {"chunks": result.chunks, "new_chunks": result.counts.chunks}
     # Another process holds the index: not a failure.
@@ -93,7 +93,7 @@ def _worker_environment(settings: Settings) -> dict[str, str]:
 
 
 def checkout_of(project: str) -> tuple[str, str]:
-    """(the checkout's folder, its repository). A home folder under git is not the checkout of all that lies in it."""
+    """(the checkout's folder, its repository). A home folder under git is not the checkout of everything in it."""
     root, repo = root_of(project)
     return (project, "") if root != project and _is_home(root) else (root, repo)
 
@@ -112,7 +112,7 @@ def _is_home(folder: str) -> bool:
 
 
 def cancel(call: JobCall) -> list[Event]:
-    """The run looks for this file a few times a second and ends; what it has done so far stays."""
+    """The run checks for this file a few times a second and stops; what it has done stays."""
     root, _ = checkout_of(str(call.job.payload["project"]))
     index_dir = index_dir_of(call.state_dir, root)
     if index_dir.folder.is_dir():
@@ -123,7 +123,7 @@ def cancel(call: JobCall) -> list[Event]:
 def _finished_event(call: JobCall, outcome: Mapping[str, Any]) -> Event:
     payload = call.job.payload
     finished = msgspec.convert(outcome, RunFinished)
-    # `now` is when the job began; the run's own duration gives its end.
+    # `now` is when the job began; the run's duration gives its end.
     at = call.now + int(finished.ms)
     return own_event(finished, at, session=payload.get("session") or "", project=payload["project"])
 
@@ -142,12 +142,12 @@ def suggest(call: JobCall) -> list[Event]:
         return []
     index_dir = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
-        # Characters: a pasted file as a prompt is no question.
+        # In characters: a pasted file as a prompt is no question.
         answer = cached_searcher(index_dir).answer(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
     except NoIndex:
         return []
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _is_relevant_hit(hit, settings.context_score)]
-    # Asked after the search, which is the part that takes time.
+    # Checked after the search, which takes the time.
     if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
         return []
     suggested = ChunksSuggested(of=payload.get("of", 0), chunks=fitting)
@@ -155,13 +155,13 @@ def suggest(call: JobCall) -> list[Event]:
 
 
 def _is_newest(call: JobCall, session: str, prompt: int) -> bool:
-    """What fits a prompt says nothing of the next one, which may have come while this one was looked at."""
+    """Whether the prompt is still the newest; another may have arrived during the search."""
     query = EventQuery(session=session, kinds=("prompt.submitted",), limit=1, newest=True)
     return all(event.seq <= prompt for event in call.reader.events(query))
 
 
 def _is_relevant_hit(hit: Hit, least: float) -> bool:
-    """Named outright, or near in meaning: a shared word alone is no reason to talk to an agent."""
+    """Named outright, or close in meaning: a shared word alone does not justify a suggestion."""
     if "symbol" in hit.why or "path" in hit.why:
         return True
     near = [float(why.split()[1]) for why in hit.why if why.startswith("meaning ")]

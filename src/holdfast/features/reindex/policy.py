@@ -1,4 +1,4 @@
-"""When to index and what to tell the agent: derived events, jobs, decisions. Pure; every answer has its reason (O0-c)."""
+"""Decides when to index and what to suggest; every answer has its reason (O0-c)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose_run(trigger: str, checkout: Checkout, now: int, settings: Settings, *, rebuild: bool = False) -> Choice:
-    # The first refusal is the reason that people are shown.
+    # The first refusal is the reason shown.
     for gate in (_check_prerequisites, _check_cooldown, _one_at_a_time):
         if refused := gate(trigger, checkout, now, settings):
             return refused
@@ -65,32 +65,32 @@ def _check_prerequisites(trigger: str, checkout: Checkout, now: int, settings: S
     if not project.startswith("/") or project == "/":
         return Choice(SKIP, NOT_READY, RunDetails(why="no project folder is known"))
     refused = checkout.refused
-    # A folder that was unfit is tried again only after some hours.
+    # An unsuitable folder is tried again only after some hours.
     if refused and now - refused.at < settings.recheck_hours * HOUR:
         return Choice(SKIP, NOT_READY, RunDetails(why=refused.why, checked_at=refused.at))
     return None
 
 
 def _check_cooldown(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
-    """For ends of turns alone: a new session and another branch are too rare to be held back."""
+    """For ends of turns only: new sessions and branches are too rare to hold back."""
     left = checkout.started_at + settings.cooldown_s * 1000 - now
     if trigger != TURN_END or not 0 < left <= settings.cooldown_s * 1000:  # more: the clock was turned back
         return None
-    # Rounded up: after so many seconds the cooldown is really over.
+    # Rounded up, so that the cooldown is really over.
     return Choice(SKIP, COOLDOWN, RunDetails(remaining_s=-(-left // 1000)))
 
 
 def _one_at_a_time(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
-    # These end the run under way instead of waiting for it.
+    # These stop the current run instead of waiting for it.
     if trigger in (BRANCH, COMMAND) or checkout.run is None or not _is_running(checkout, now, settings):
         return None
     return Choice(SKIP, CONCURRENT, RunDetails(run=checkout.run.id))
 
 
 def _is_running(checkout: Checkout, now: int, settings: Settings) -> bool:
-    """A run whose end was never told (its daemon died again and again) does not hold the others up for ever."""
+    """A run whose end was never reported does not block others for ever."""
     run = checkout.run
-    # Twice the limit of a run; `abs`, because the clock may have been turned back.
+    # Twice the limit of a run; `abs`, because the clock may have been set back.
     return run is not None and abs(now - run.at) < 2 * settings.timeout_s * 1000
 
 
@@ -101,7 +101,7 @@ def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]
     if not event.project:
         return
     session = SESSION.get(state, event.session) if event.session else None
-    # Most events are calls of tools, and set nothing going unless the branch was switched.
+    # Most events are tool calls, which trigger nothing unless the branch changed.
     if event.kind == "tool.finished" and (session is None or session.switched_seq != event.seq):
         return
     checkout = CHECKOUT.get(state, event.project) or Checkout(project=event.project, at=event.at)
@@ -113,7 +113,7 @@ def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]
 
 
 def _is_new_here(event: Event, session: FlagState) -> bool:
-    # Some agents tell no start: then the first prompt is it.
+    # Some agents report no start: then the first prompt counts.
     return event.kind == "session.started" or (event.kind == "prompt.submitted" and not session.started)
 
 
@@ -133,7 +133,7 @@ def _trigger_of_event(event: Event, session: FlagState | None, checkout: Checkou
         return ""
     if event.kind == "prompt.submitted" and session.first_prompt_seq == event.seq:
         return FIRST_PROMPT
-    # A switch back to the branch that was indexed last asks for nothing.
+    # Switching back to the branch indexed last needs nothing.
     if session.switched_seq == event.seq and session.branch != (checkout.last.branch if checkout.last else ""):
         return BRANCH
     if event.kind == "turn.ended" and _worth_a_look(event, session, checkout, settings):
@@ -172,7 +172,7 @@ def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]
             "of": event.seq,
             "prompt": event.get("prompt", ""),
         }
-        # One per session: a newer prompt replaces a search that still waits.
+        # One per session: a newer prompt replaces a waiting search.
         yield Job(kind=SUGGEST, dedupe=event.session, payload=payload)
 
 
@@ -188,7 +188,7 @@ def _of_decision(event: Event, data: RunDecided) -> Iterator[Job]:
         if superseded := data.details.supersedes:
             cancel = {"project": event.project, "run": superseded}
             yield Job(kind=CANCEL, dedupe=f"{event.project}#{superseded}", payload=cancel)
-        # One per project: a second run joins the one that waits.
+        # One per project: a second run joins the waiting one.
         yield Job(kind=INDEX, dedupe=event.project, payload=payload)
     elif data.reason == COOLDOWN:  # Not now, but then: what changed must not stay unseen.
         yield Job(kind=INDEX, dedupe=event.project, run_at=event.at + data.details.remaining_s * 1000, payload=payload)

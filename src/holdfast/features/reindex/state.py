@@ -1,7 +1,5 @@
-"""Documents of this feature and how events change them. Pure.
-
-The id the agent gives is the session; a new id is a new document, so no flag can stick.
-"""
+"""Documents of the code index, by the session id that the agent gives: a new id is a new document, so no flag can
+stick."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -24,7 +22,7 @@ from holdfast.core.kinds.reindex_events import (
 )
 from holdfast.core.ports import Ref
 
-# Kinds of events this feature listens to, and the values in its own (`core.kinds.reindex_events`).
+# The kinds of events this feature handles, and the values in its own.
 
 SUBSCRIBED_KINDS = frozenset(
     (
@@ -57,7 +55,7 @@ COMPLETED, UNCHANGED, SUPERSEDED, SKIPPED, FAILED, TIMEOUT, KILLED = (
 )
 GOOD = frozenset((COMPLETED, UNCHANGED))
 SOURCE = "reindex"
-"""Under this name the agent is told about chunks."""
+"""The source name of injected chunks."""
 
 
 MOST_CHUNKS = 3
@@ -71,7 +69,7 @@ class TurnWork(msgspec.Struct, frozen=True):
 
 
 class LastRun(msgspec.Struct, frozen=True):
-    """The last run as a session's file tells it."""
+    """The last run as a session's file shows it."""
 
     trigger: str
     result: str
@@ -80,7 +78,7 @@ class LastRun(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """Chunks that fit the prompt `of`, until they are told or another prompt comes."""
+    """Chunks that fit the prompt `of`, until they are injected or another prompt comes."""
 
     of: int
     chunks: list[dict[str, Any]]
@@ -120,7 +118,7 @@ class ActiveRun(msgspec.Struct, frozen=True):
 
 
 class EndedRun(msgspec.Struct, kw_only=True, frozen=True):
-    """The last run of a checkout and what it came to."""
+    """The last run of a checkout and its result."""
 
     run: str = ""
     trigger: str = ""
@@ -186,7 +184,7 @@ def keys(event: Event) -> Iterable[Ref]:
         return
     if event.session:
         yield SESSION.ref(event.session)
-    # These change nothing of a checkout and come often.
+    # These change nothing of a checkout and are frequent.
     if event.project and event.kind not in ("tool.finished", "decision.made", "reindex.suggested"):
         yield CHECKOUT.ref(event.project)
 
@@ -254,10 +252,10 @@ def _session_tool(doc: FlagState, event: Event) -> FlagState:
 
 
 def _session_turn(doc: FlagState, event: Event) -> FlagState:
-    """What the turn did is kept until the next one ends: the trigger reads it after this event."""
+    """Kept until the next turn ends: the trigger reads it after this event."""
     doc = _on_branch(doc, event)
     did = TurnWork(doc.edits, doc.commands)
-    # Equal counts need no write, but counters that are not 0 must be reset.
+    # Equal counts need no write, but non-zero counters must be reset.
     changed = did != doc.turn or doc.edits or doc.commands
     return replace(doc, turn=did, edits=0, commands=0) if changed else doc
 
@@ -266,7 +264,7 @@ def _on_branch(doc: FlagState, event: Event, switch: bool = True) -> FlagState:
     branch = event.get("branch", "")
     if not branch or branch == doc.branch:
         return doc
-    # The first branch that is known is no switch.
+    # The first known branch is no switch.
     return replace(doc, branch=branch, switched_seq=event.seq if switch and doc.branch else doc.switched_seq)
 
 
@@ -286,7 +284,7 @@ def _session_finished(doc: FlagState, event: Event) -> FlagState:
 
 
 def _session_suggested(doc: FlagState, event: Event) -> FlagState:
-    """Only for the prompt it was found for; a later one has cleared the way for its own."""
+    """Only for the prompt it was found for."""
     data: ChunksSuggested = event.data
     return replace(doc, offer=Offer(data.of, data.chunks[:MOST_CHUNKS]))
 
@@ -322,7 +320,7 @@ def _checkout_initialized(doc: Checkout, event: Event) -> Checkout:
 
 
 def _checkout_prompt(doc: Checkout, event: Event) -> Checkout:
-    """Counted, so that the session's file is looked at with every prompt and put right if somebody broke it."""
+    """Counted, so that the session's file is checked and repaired with every prompt."""
     return replace(_newest_shown(doc, event, True), prompts=doc.prompts + 1)
 
 
@@ -347,19 +345,19 @@ def _checkout_decided(doc: Checkout, event: Event) -> Checkout:
     doc = replace(doc, decided=decided)
     if data.decision == RUN:
         run = ActiveRun(data.run, data.trigger, event.at, event.session, data.details.rebuild)
-        # A run that begins now also covers what was asked for before.
+        # A run that starts now also covers earlier requests.
         return replace(doc, run=run, started_at=event.at, status="running", again=False)
     if data.reason == CONCURRENT:
-        # Remembered: the run that is under way may have passed the changed files already.
+        # Remembered: the current run may have passed the changed files already.
         return replace(doc, again=True)
-    # The repeat was decided against, so it is not asked for once more.
+    # The repeat was decided against, so it is not requested again.
     return replace(doc, again=False) if data.trigger == AGAIN else doc
 
 
 def _checkout_finished(doc: Checkout, event: Event) -> Checkout:
     data: RunFinished = event.data
     not_ready = data.status == SKIPPED and data.cause == NOT_READY
-    # The end of a run that was superseded must not clear the newer one.
+    # The end of a superseded run must not clear the newer one.
     mine = doc.run is not None and doc.run.id == data.run
     return replace(
         doc,

@@ -1,4 +1,4 @@
-"""The read side: how the index stands, what it finds, why a file is in it or not, and a session's flag."""
+"""Views of the code index: status, search, why a file is indexed or not, and a session's flag."""
 
 import contextlib
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def status(call: Call) -> dict[str, Any]:
 
 
 def watch(call: Call) -> dict[str, Any]:
-    """As much of `status` as somebody who waits for a run asks for again and again."""
+    """The part of `status` that waiting clients poll."""
     project = _required_project(call)
     index_dir = index_dir_of(call.state_dir, checkout_of(project)[0])
     doc = _load_checkout(call)
@@ -59,7 +59,7 @@ def watch(call: Call) -> dict[str, Any]:
 
 
 def runs(call: Call) -> list[dict[str, Any]]:
-    """Decisions and ends, newest first, from the log itself."""
+    """Decisions and ends, newest first, from the log."""
     query = EventQuery(
         project=_required_project(call),
         kinds=("reindex.decided", "reindex.finished"),
@@ -91,7 +91,7 @@ def search(call: Call) -> dict[str, Any]:
 
 
 def related(call: Call) -> dict[str, Any]:
-    """What is like the code at `file`:`line`."""
+    """Code similar to `file`:`line`."""
     root, _ = checkout_of(_required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     line = max(1, int(call.args.get("line") or 1))
@@ -142,12 +142,12 @@ def _translate_index_errors(call: Call) -> Iterator[None]:
 
 
 def _with_age(summary: Any, doc: Checkout) -> Any:
-    """`at`: when it was last known to be what the checkout is. A run that found nothing changed says so, too."""
+    """`at`: when it last matched the checkout, which a run without changes confirms too."""
     return {**summary, "at": max(summary["at"], doc.good_at)} if summary and summary.get("at") else summary
 
 
 def why(call: Call) -> dict[str, Any]:
-    """Whether a file is in the index, and if not, why."""
+    """Whether a file is indexed, and if not, why."""
     root, _ = checkout_of(_required_project(call))
     try:
         return inspect.explain_file(

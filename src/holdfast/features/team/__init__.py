@@ -1,4 +1,4 @@
-"""Team: what the team decided counts on this machine, with or without the network. Forwarding is `holdfast_team`."""
+"""The team's decisions on this machine, with or without the network; forwarding is `holdfast_team`."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Commands of the team: joining, leaving, and what the feed brought."""
+"""Commands of the team: joining, leaving, and items of the feed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ MOST_PROJECTS = 500
 
 
 class Item(msgspec.Struct, kw_only=True):
-    """An item of the feed, as the forwarder hands it in."""
+    """A feed item as the forwarder delivers it."""
 
     id: int
     kind: str
@@ -43,7 +43,7 @@ class Item(msgspec.Struct, kw_only=True):
 
 
 def join_team(call: Call) -> CommandResult:
-    """Noted once the server has taken this machine in."""
+    """Recorded once the server has accepted this machine."""
     # Not strict: values come from a command line.
     joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
     Markers.forget()
@@ -51,7 +51,7 @@ def join_team(call: Call) -> CommandResult:
 
 
 def leave_team(call: Call) -> CommandResult:
-    """Team rules no longer count."""
+    """Team rules no longer apply."""
     Markers.forget()
     return CommandResult((own_event(TeamLeft(), call.now),), answer={"left": True})
 
@@ -67,11 +67,11 @@ def record_local_projects(call: Call) -> CommandResult:
 
 
 def receive_feed_items(call: Call) -> CommandResult:
-    """Items of the feed become events. An item that came before is the same event, under the same key."""
+    """Turn feed items into events. A repeated item is the same event, under the same key."""
     items = msgspec.convert(list(call.args.get("items") or ())[:MOST_ITEMS], list[Item])
     tenant = (MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()).tenant
     events = tuple(event for item in items for event in _events_of(item, tenant, call))
-    # The marker file makes later tool calls look for leases; without it they cost nothing.
+    # The marker file makes later tool calls check leases; without it they cost nothing.
     if any(isinstance(event.data, TeamLeaseHeld) and event.data.paths for event in events):
         write_atomically(private_folder(call.state_dir / FOLDER) / LEASES_FILE, b"Leases of the team are in force.\n")
         Markers.forget()
@@ -82,10 +82,10 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
     payload = _payload_of(item, call)
     if payload is None:
         return []
-    # Numbers of items are unique within one tenant only.
+    # Item numbers are unique within one tenant only.
     project, once = _project_of(item, call), f"{tenant}/{item.id}"
     if isinstance(payload, TeamWordsWithdrawn):
-        # A person here may have kept the memory; then it is theirs, and stays.
+        # A person here may have kept the memory; then it is theirs and stays.
         dropped = (MemoryDropped(id=f"team-{one}", repo=_repo_of(item, call)) for one in payload.memories)
         words = [own_event(one, call.now, project=project, once=f"{once}/{one.id}") for one in dropped]
         local = _shared_projects(call)
@@ -100,12 +100,12 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
 
 
 def _shared_projects(call: Call) -> list[str]:
-    """Ids of local projects: which of them a number belongs to is not said, for it may be of any."""
+    """Ids of local projects; a number may belong to any of them."""
     return sorted({one.id for _, one in LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS) if one.id})
 
 
 def _payload_of(item: Item, call: Call) -> Payload | None:
-    """None for a kind that this version does not know: a newer server may tell more."""
+    """None for a kind unknown to this version, from a newer server."""
     fields: Mapping[str, Any] = {**item.payload, "item": item.id, "by": item.by, "project_id": item.project}
     if item.kind == "memory":
         return _memory_of(item, _repo_of(item, call))
@@ -130,7 +130,7 @@ ITEM_KINDS: Mapping[str, type[Payload]] = {
 
 
 def _team_machine(call: Call) -> str:
-    """The id under which this machine joined: another than its own where its state folder was copied."""
+    """The id under which this machine joined; differs from its own if the state folder was copied."""
     try:
         return (call.state_dir / FOLDER / "machine-id").read_text("ascii").strip() or machine_id()
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ def _team_machine(call: Call) -> str:
 
 
 def _memory_of(item: Item, repo: str) -> MemoryObserved:
-    """Words from outside: told to no agent before a person here vouches for them."""
+    """Foreign words: injected nowhere until a person here vouches for them."""
     words = item.payload
     detail = f"Shared by {words.get('words_of', '')}, promoted by {item.by}."
     return MemoryObserved(
@@ -148,7 +148,7 @@ def _memory_of(item: Item, repo: str) -> MemoryObserved:
 
 
 def _project_of(item: Item, call: Call) -> str:
-    """A local folder of that identity, if there is one."""
+    """A local folder of that identity, if any."""
     if not item.project:
         return ""
     local_projects = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)

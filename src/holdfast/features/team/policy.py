@@ -1,4 +1,4 @@
-"""What sessions are told and refused because of the team: leases of others, work handed over, new rules."""
+"""What sessions are shown and refused because of the team: others' leases, hand-overs, new rules."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -29,15 +29,15 @@ from holdfast.features.team.state import (
 from holdfast.paths import default_state_dir
 
 FOLDER, LEASES_FILE = "team", "leases-in-force"
-# Hand-overs told at once.
+# Hand-overs shown at once.
 MOST_TOLD = 5
 # Clocks are corrected by some seconds all the time.
 CLOCK_BACK_MS = 60_000
 
 
 class Markers:
-    """Whether this machine is in a team and whether a lease was ever announced to it: asked for every hook, so the
-    files are looked at once and later changes are noted here."""
+    """Whether this machine is in a team and any lease was ever announced. Needed for every hook, so files are read
+    once and later changes are noted here."""
 
     _known: dict[tuple[Path, str], bool] = {}
 
@@ -50,7 +50,7 @@ class Markers:
 
     @classmethod
     def forget(cls) -> None:
-        """Looked at anew the next time."""
+        """Read again next time."""
         cls._known.clear()
 
 
@@ -59,7 +59,7 @@ def is_joined() -> bool:
 
 
 def can_decide(kind: str, _settings: Settings) -> bool:
-    """A machine without a team, and a tool call where no lease was ever announced, cost nothing."""
+    """A machine without a team, and a tool call without announced leases, cost nothing."""
     if kind == "tool.started":
         return Markers.is_set(LEASES_FILE)
     return kind in NEWS_KINDS and is_joined()
@@ -77,7 +77,7 @@ def decide(state: State, event: Event, _settings: Settings) -> Decision | None:
 
 
 def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
-    """That something was shown is on record, so that it is shown once."""
+    """Record what was shown, so that it is shown once."""
     if event.kind not in NEWS_KINDS or not is_joined():
         return
     rules = [name for name, rule in _team_rules(state).items() if not rule.shown_by]
@@ -116,8 +116,8 @@ def _refusal_text(name: str, lease: KnownLease, path: str) -> str:
 
 
 def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
-    """Those of other machines whose time, as far as it is known here, is not over."""
-    # A clock that was set back would keep a lease of somebody who is gone: how much of it is left is then not known.
+    """Leases of other machines that have not expired, as far as is known here."""
+    # If the clock was set back, the rest of a lease is unknown.
     return {
         name: one for name, one in shared.leases.items() if not one.mine and one.since - CLOCK_BACK_MS <= at < one.until
     }
@@ -141,13 +141,13 @@ def _lease_reason_text(lease: KnownLease) -> str:
 
 
 def _show_rules(state: State, event: Event) -> Decision | None:
-    # Or shown by this very event: `derive` runs before `decide`.
+    # Or shown by this event: `derive` runs before `decide`.
     new = {name: rule for name, rule in _team_rules(state).items() if rule.shown_by in ("", event.key)}
     return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
 
 
 def _show_budgets(state: State, event: Event) -> Decision | None:
-    """Told to the person, and nothing refused: whether to go on is theirs to say."""
+    """Shown to the person; nothing is refused, because whether to continue is theirs to decide."""
     new = [one for one in _membership(state).budgets if one.shown_by in ("", event.key)]
     lines = (
         f"Team budget {sanitise_line(one.name, 80)}: {one.percent} % of {sanitise_line(one.text, 200)} are spent."
@@ -163,7 +163,7 @@ def rule_text(name: str, rule: TeamRule) -> str:
 
 def _tell_handovers(state: State, event: Event) -> Decision | None:
     shared = _shared_state(state, event)
-    # Told to this session already: the same event may be decided again.
+    # Already shown to this session: the same event may be decided again.
     waiting = [one for one in shared[1].handovers if one.told in ("", event.session)] if shared else []
     return _context_decision(
         "team.handover", "Work was handed over to your user:", [_handover_text(o) for o in waiting[-MOST_TOLD:]], 80
@@ -190,7 +190,7 @@ def _membership(state: State) -> Membership:
 
 
 def _shared_state(state: State, event: Event) -> tuple[str, SharedState] | None:
-    """The identity of the event's project and what the team shares about it."""
+    """The identity of the event's project, and the team's state for it."""
     project = LOCAL_PROJECT.get(state, _path_key(event.project)) if event.project else None
     shared = SHARED.get(state, bounded_name(project.id)) if project and project.id else None
     return (project.id, shared) if project and shared else None

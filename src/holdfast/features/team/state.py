@@ -1,4 +1,4 @@
-"""What this machine knows of its team: the membership with its rules, and per project leases and hand-overs."""
+"""What this machine knows of its team: membership, rules, and per project leases and hand-overs."""
 
 from collections.abc import Iterable
 
@@ -61,7 +61,7 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class KnownLease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A lease as this machine knows it; `until` is by this machine's clock, counted from when the news came."""
+    """A lease as this machine knows it; `until` is by the local clock, counted from its arrival."""
 
     person: str = ""
     session: str = ""
@@ -71,7 +71,7 @@ class KnownLease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     why: str = ""
     mine: bool = False
     since: int = 0
-    """When the news came, by the same clock: where that says an earlier time now, it was set back."""
+    """When it arrived, by the same clock: an earlier time now means that the clock was set back."""
     item: int = 0
 
 
@@ -81,13 +81,13 @@ class Handover(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     text: str = ""
     at: int = 0
     told: str = ""
-    """The session that was told."""
+    """The session it was shown to."""
 
 
 class SharedState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     leases: dict[str, KnownLease] = {}
     ended: dict[str, int] = {}
-    """Name → the newest token that is over: news about an older one is late."""
+    """The newest expired token by name: news about an older one is late."""
     handovers: list[Handover] = []
     at: int = 0
 
@@ -191,13 +191,13 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
 
 def _with_lease(doc: SharedState, data: TeamLeaseHeld, at: int) -> SharedState:
     current_lease = doc.leases.get(data.name)
-    # Feed items may come late: a higher token is always the newer lease.
+    # Feed items may arrive late: a higher token is always the newer lease.
     if data.token <= doc.ended.get(data.name, 0) or (current_lease and current_lease.token > data.token):
         return doc
     held = KnownLease(
         person=data.by, session=data.session, token=data.token, paths=data.paths, until=at + data.left_ms,
         why=data.why, mine=data.mine, since=at, item=data.item,
     )  # fmt: skip
-    # Leases that ran out are dropped here, because nothing tells of their end.
+    # Expired leases are dropped here, because nothing reports their end.
     current = {name: one for name, one in doc.leases.items() if one.until > at and name != data.name}
     return replace(doc, leases=dict([*current.items(), (data.name, held)][-MOST_LEASES:]), at=at)

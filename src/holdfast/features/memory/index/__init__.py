@@ -1,1 +1,1 @@
-"""What memory is searched by: the index and what it holds."""
+"""The search index of memory."""

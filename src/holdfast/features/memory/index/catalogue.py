@@ -1,7 +1,8 @@
-"""What the index holds, and how it keeps in step with the log.
+"""The memory index, kept in the daemon's memory and in step with the log.
 
-It lives in the daemon's memory. A copy lies in a file, so that the first search after a start need not read the log from its
-beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006)."""
+A copy in a file saves reading the whole log after a start; it is built from the log alone and removed when something
+is forgotten (decision 0006).
+"""
 
 import threading
 import time
@@ -32,15 +33,15 @@ from holdfast.features.memory.index.similar_words import similar_word_lookup
 from holdfast.features.memory.state.documents import MODEL, place_of
 
 CHANGED = "state.rebuilt"
-"""Words may have been taken out of the log behind the last number read."""
+"""Text may have been erased from the log before the last number read."""
 KINDS = (*TEXTS, CHANGED)
 PAGE = 500
 SPEND_S, BEHIND, NEWEST = 0.3, 4_000, 3_000
-"""A search spends so much processor time on catching up, unless no more than so many events are left. Where more are left, it
-looks through the newest texts and through what is in the index by then: the whole of it is the job's work."""
+"""A search spends this much processor time on catching up, unless few events are left. If more are left, it searches
+the newest texts and the current index; the job completes the index."""
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000
-"""What a person adds outside any session belongs together if no longer pause lies between."""
+"""Additions outside any session belong together if no longer pause separates them."""
 PROMPT, ANSWER, OBSERVATION = range(3)
 NAMES = ("prompt", "answer", "observation")
 OCCASION = "\n#"
@@ -48,7 +49,7 @@ COLUMNS = {"seqs": "q", "ats": "q", "kinds": "b", "places": "i"}
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """`id` of an observation, empty for a moment of the conversation."""
+    """`id` of an observation; empty for a moment of the conversation."""
 
     kind: str
     seq: int
@@ -67,7 +68,7 @@ class Hit(msgspec.Struct, frozen=True):
 class SearchResult(msgspec.Struct, frozen=True):
     hits: list[Hit]
     left: int = 0
-    """Events that were not looked through yet; 0 where the answer is whole."""
+    """Events not indexed yet; 0 if the answer is complete."""
 
 
 class Catalogue:
@@ -75,13 +76,13 @@ class Catalogue:
         self._lock = threading.Lock()
         self._file = path
         self._offered = 0
-        """How far the file went that was last taken up on the way: a damaged one is not tried again."""
+        """The mark of the last file that was loaded: a damaged one is not tried again."""
         self._begin()
 
     def _begin(self) -> None:
         self._seq, self._key = 0, ""
         self._fresh, self._looked = 0, False
-        """Up to which event nothing was taken out of the log since we read it; whether the file was looked for."""
+        """Until which event nothing was erased since it was read; whether the file was looked for."""
         # Columns instead of objects, which would take many times the memory.
         self._seqs, self._ats, self._kinds, self._places = array("q"), array("q"), array("b"), array("i")
         self._where: dict[str, int] = {}
@@ -97,13 +98,13 @@ class Catalogue:
     # ── finding ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> SearchResult:
-        """Only of these places; of all of them where none is named."""
+        """Only in these places; everywhere if none is named."""
         with self._lock:
             left = self._catch_up_for(reader, SPEND_S)
             hits = self._best_hits(question, places, since, limit)
             if left:
                 newest = _newest_texts(reader)._best_hits(question, places, since, limit)
-                # Where both have a text, the whole index knows more of what lies around it.
+                # If both have a text, the whole index knows more of its context.
                 every = {hit.entry.seq: hit for hit in (*newest, *hits)}
                 hits = sorted(every.values(), key=lambda hit: (-hit.score, hit.entry.seq))[:limit]
             return SearchResult(hits, left)
@@ -124,7 +125,7 @@ class Catalogue:
 
         if locations:
             here = np.array(self._places)
-            # A text lies in one place, so the sum is 0 or 1.
+            # A text is in one place, so the sum is 0 or 1.
             scores = scores * sum(here == self._where.get(location, -1) for location in locations)
         return scores * (np.array(self._ats) >= since) if since else scores
 
@@ -138,7 +139,8 @@ class Catalogue:
     # ── keeping in step ────────────────────────────────────────────────────────────────────────────────────────────
 
     def catch_up(self, reader: Reader, pause: Callable[[], bool]) -> bool:
-        """Page by page, letting others in between; `pause` says whether to go on. Whether the end was reached."""
+        """Index page by page, pausing in between; `pause` returns whether to go on. Returns whether the end was
+        reached."""
         while True:
             with self._lock:
                 if not self._catch_up_a_page(reader):
@@ -147,7 +149,7 @@ class Catalogue:
                 return False
 
     def _catch_up_for(self, reader: Reader, seconds: float) -> int:
-        """How many events are left."""
+        """Return how many events are left."""
         began = time.thread_time()
         self._take_up_file(reader.head())
         while self._catch_up_a_page(reader):
@@ -166,27 +168,27 @@ class Catalogue:
             self._begin()
 
     def _catch_up_a_page(self, reader: Reader) -> bool:
-        """Whether there may be more."""
+        """Return whether there may be more."""
         head = reader.head()
-        # The log is shorter than what was read: it was replaced by another one.
+        # The log is shorter than what was read: it was replaced.
         if head < self._seq:
             self._begin()
         if not self._looked:
             self._looked = True
             self._fresh = max(self._fresh, head) if not self._read_file(reader) else self._fresh
         page = reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE))
-        # Something was erased after it was read: the words must go from the index, too.
+        # Something was erased after it was read, so it must leave the index too.
         if any(event.kind == CHANGED and event.seq > self._fresh for event in page):
             self._start_over(head)
             return True
         for event in page:
             self._index_event(event)
-            # The key tells whether the file later still belongs to this log.
+            # The key shows later whether the file still belongs to this log.
             self._seq, self._key = event.seq, event.key
         return len(page) == PAGE
 
     def _start_over(self, head: int) -> None:
-        """The file may hold words that are forgotten: it goes first."""
+        """The file may contain forgotten words, so it is removed first."""
         if self._file:
             remove_index(self._file)
         self._begin()
@@ -207,8 +209,8 @@ class Catalogue:
             self._add(event, kind, words)
 
     def _observed(self, event: Event, data: RememberedPayload) -> None:
-        """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
-        # Words of a model, or those a person chose instead of what was said, are not those of the moment they rest on.
+        """Statements are found by the moment they were said; deeds and summaries have words of their own."""
+        # Words of a model, or words a person chose instead, are not those of the moment they rest on.
         other_words = data.origin == MODEL or (isinstance(data, MemoryKept) and data.was != data.id)
         moments = [] if other_words else [n for n in data.evidence if self._is_moment(n)]
         for seq in moments[:1]:
@@ -243,7 +245,7 @@ class Catalogue:
     # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def dump(self) -> tuple[int, bytes]:
-        """(up to which event it goes, the file)"""
+        """Return (the last event included, the file)."""
         import numpy as np
 
         with self._lock:
@@ -258,14 +260,14 @@ class Catalogue:
             return self._seq, pack_index({**arrays, **columns}, about)
 
     def _read_file(self, reader: Reader) -> bool:
-        """Only if it was made from this very log, and from all of it that was there."""
+        """Accept the file only if it was built from this log, up to its head at the time."""
         content = read_index(self._file) if self._file else None
         if content is None:
             return False
         arrays, about = content
         try:
             last = reader.event(int(about["seq"]))
-            # The same number with another key: the file was made from another log.
+            # The same number with another key: the file was built from another log.
             if last is None or last.key != about["key"]:
                 return False
             self._load(arrays, about)
@@ -291,7 +293,7 @@ class Catalogue:
 
 
 def _newest_texts(reader: Reader) -> Catalogue:
-    """Of the newest texts alone."""
+    """Search the newest texts only."""
     catalogue = Catalogue()
     for event in reader.events(EventQuery(kinds=TEXTS, limit=NEWEST, newest=True)):
         catalogue._index_event(event)
@@ -300,5 +302,5 @@ def _newest_texts(reader: Reader) -> Catalogue:
 
 @lru_cache(maxsize=4)
 def open_catalogue(state_dir: Path) -> Catalogue:
-    """One for each state directory, for as long as the daemon runs."""
+    """One per state directory, for the life of the daemon."""
     return Catalogue(index_path(state_dir))

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed", "memory.kept")
-"""The events whose words are in it."""
+"""The events whose words are indexed."""
 FOLDER = "derived"
-"""Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
+"""In the state directory: files that can be rebuilt from the log; emptied when something is forgotten."""
 FORMAT = 2
-"""Raise it when the index, or how texts are cut into words, changes."""
+"""Raise it when the index or the tokenizer changes."""
 
 
 def index_path(state_dir: Path) -> Path:
@@ -49,7 +49,7 @@ def remove_index(path: Path) -> None:
 
 
 def mark_path(path: Path) -> Path:
-    """How far the file goes, to be read without numpy."""
+    """How far the file goes, readable without numpy."""
     return path.with_suffix(".json")
 
 

@@ -1,7 +1,8 @@
-"""The index itself: BM25 over stems, nearness in the conversation, the session as a whole, words of like meaning.
+"""Ranks texts: BM25 over stems, proximity in the conversation, the session as a whole, similar words.
 
-Why each is there (measured on tests/bench/memory.py): an answer often has none of the question's words, but its
-neighbours do; a session that is about something as a whole is a better place to look; a question is seldom the answer."""
+Measured with tests/bench/memory.py: an answer often shares no word with the question but its neighbours do; a session
+about the subject is a better place to look; a question is rarely the answer.
+"""
 
 import math
 from array import array
@@ -11,10 +12,10 @@ from typing import Any
 
 from holdfast.features.memory.state.words import exact_names, plain_words, stem_word
 
-# Word → in which texts, how often: one block of numpy arrays, and behind it a little that was added since.
+# An inverted index: numpy arrays, plus a small unmerged tail.
 
 MOST_ADDED = 50_000
-"""So many a question may still look through one by one."""
+"""The most entries that a query scans one by one."""
 LARGEST_COUNT = 65_535
 
 
@@ -25,7 +26,7 @@ class Postings:
         self._begins: Any = np.zeros(1, np.int64)
         self._texts: Any = np.zeros(0, np.int32)
         self._often: Any = np.zeros(0, np.uint16)
-        # (word, text, how often), three columns that grow together.
+        # (word, text, count), three columns that grow together.
         self._added = (array("i"), array("i"), array("H"))
         self._seen: tuple[Any, Any, Any] | None = None
 
@@ -36,14 +37,14 @@ class Postings:
         texts.extend([text] * len(counts))
         often.extend([min(times, LARGEST_COUNT) for times in counts.values()])
         self._seen = None
-        # A quarter of the block: merging costs time in proportion to all of it.
+        # A quarter of the block: the cost of merging is proportional to all of it.
         if len(words) > max(MOST_ADDED, len(self._texts) // 4):
             self.flush_pending()
 
     def of(self, word: str) -> tuple[Any, Any]:
-        """(texts, how often)"""
+        """Return (texts, counts)."""
         np, number = self._np, self.numbers.get(word, -1)
-        # A word that is newer than the block has no entry there yet.
+        # A word newer than the block has no entry there yet.
         begin, end = self._begins[number : number + 2] if 0 <= number < len(self._begins) - 1 else (0, 0)
         texts, often = self._texts[begin:end], self._often[begin:end]
         if number >= 0 and len(self._added[0]):
@@ -54,14 +55,14 @@ class Postings:
         return texts, often
 
     def count(self, word: str) -> int:
-        """In how many texts it is, at least: what was added last is not counted."""
+        """In how many texts it occurs, without the unmerged tail."""
         number = self.numbers.get(word, -1)
         if 0 <= number < len(self._begins) - 1:
             return max(1, int(self._begins[number + 1] - self._begins[number]))
         return int(number >= 0)
 
     def ready(self) -> None:
-        """Before a question."""
+        """Call before a query."""
         if len(self._added[0]) > MOST_ADDED:
             self.flush_pending()
 
@@ -70,7 +71,7 @@ class Postings:
         words, texts, often = self._lately()
         old = np.repeat(np.arange(len(self._begins) - 1, dtype=np.int32), np.diff(self._begins))
         every = np.concatenate([old, words])
-        # Stable, so that texts stay in their order within each word.
+        # Stable, so that texts stay in order within each word.
         order = np.argsort(every, kind="stable")
         self._texts = np.concatenate([self._texts, texts])[order]
         self._often = np.concatenate([self._often, often])[order]
@@ -96,24 +97,24 @@ class Postings:
             raise ValueError("the words do not fit their places")
 
 
-# The two parameters of BM25: how soon repeats stop counting, and how much length is held against a text.
+# The parameters of BM25: saturation of repeats, and normalisation by length.
 K1, B = 1.0, 0.3
 BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)
-"""What lies one, two places before or after: what was said just before says most about what this is about."""
+"""Weights of texts one and two places before or after: what was said just before is most indicative."""
 # The best session as a whole triples the score of its texts.
 OF_SESSION = 2.0
-# What a text that holds a question mark counts.
+# Factor for a text that contains a question mark.
 QUESTION = 0.8
-# What a word of like meaning counts against the word itself; how many are tried.
+# Factor of a similar word relative to the exact one; how many are tried.
 LIKE, MOST_ALIKE = 0.7, 8
 COMMON, FEW = 0.03, 2_000
-"""A word that so large a part of very many texts has is no sign of likeness, and looking at it takes long."""
+"""A word in this share of very many texts is no sign of similarity and slow to process."""
 
 WELL, HARDLY = 0.25, 0.01
-"""Of the best one's score: above the first it may be shown, below the second it is nothing to give to its neighbours."""
+"""Shares of the best score: above the first a text may be shown, below the second it passes nothing to its neighbours."""
 
 Alike = Callable[[str], list[tuple[str, float]]]
-"""A word → stems of like meaning, the likest first, with how alike. It knows nothing of the texts."""
+"""Returns stems similar to a word, most similar first, with their similarity. Knows nothing of the texts."""
 
 
 class Ranking:
@@ -123,11 +124,11 @@ class Ranking:
         self._np, self._alike = np, alike
         self._postings = Postings(np)
         self._numbers: dict[str, int] = {}
-        """Session → its number."""
+        """Session numbers by session."""
         self._names: list[str] = []
         self._lengths, self._asking = array("f"), array("b")
         self._session, self._before, self._after = array("i"), array("i"), array("i")
-        """Of each text: its session, and its neighbours in that session (-1: none)."""
+        """For each text: its session and its neighbours in it (-1: none)."""
         self._last, self._session_lengths = array("i"), array("f")
         self._frozen: dict[str, Any] = {}
 
@@ -135,7 +136,7 @@ class Ranking:
         return len(self._session)
 
     def add(self, session: str, text: str) -> int:
-        """Texts of one session come in their order. The number it has from now on."""
+        """Add the texts of a session in order; return the number."""
         counts = Counter([*map(stem_word, plain_words(text)), *exact_names(text)])
         number, length = len(self), float(sum(counts.values()))
         session_number = self._number_session(session)
@@ -149,7 +150,7 @@ class Ranking:
         self._lengths.append(length)
         self._asking.append("?" in text)
         self._postings.add(number, counts)
-        # The numpy copies are made again before the next question.
+        # The numpy copies are rebuilt before the next query.
         self._frozen = {}
         return number
 
@@ -167,7 +168,7 @@ class Ranking:
     # ── asking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def scores(self, question: str) -> Any:
-        """One for each text; 0 where nothing fits."""
+        """One per text; 0 if nothing matches."""
         np = self._np
         if not len(self):
             return np.zeros(0, np.float32)
@@ -178,10 +179,10 @@ class Ranking:
         return self._spread(own) * sessions[self._frozen["session"]] * self._frozen["damping"]
 
     def best(self, scores: Any) -> Iterator[int]:
-        """Numbers, best first: the best are sorted by themselves, all of them only if that is not enough."""
+        """Return text numbers, best first; the top is sorted first, everything only if that isn't enough."""
         np = self._np
         first = np.flatnonzero(scores > WELL * scores.max()) if len(scores) else np.arange(0)
-        # By score, then by number, so that equal scores come in a fixed order.
+        # By score, then by number, so that equal scores have a fixed order.
         top = first[np.lexsort((first, -scores[first]))]
         yield from top.tolist()
         if len(top) < len(scores):
@@ -206,7 +207,7 @@ class Ranking:
         return K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
 
     def _by_words(self, question: str) -> tuple[Any, Any]:
-        """(what each text has of the question, what each session has as a whole)"""
+        """Return (score of each text, score of each session)."""
         np = self._np
         texts, sessions = np.zeros(len(self), np.float32), np.zeros(len(self._names), np.float32)
         for word in dict.fromkeys(plain_words(question)):
@@ -216,7 +217,7 @@ class Ranking:
         return texts, sessions
 
     def _add_word(self, texts: Any, sessions: Any, term: str, alike: list[tuple[str, float]]) -> None:
-        """A text has the word itself or the likest it has instead, whichever weighs more; never both."""
+        """Scores the exact term or its closest variant, whichever is higher."""
         np = self._np
         at, weights, rare, of_sessions, rare_there = self._weighed(term)
         if not alike:
@@ -226,7 +227,7 @@ class Ranking:
         best, whole = np.zeros(len(self), np.float32), rare_there * of_sessions
         for other, likeness in alike:
             there, theirs, seldom, in_sessions, seldom_there = self._weighed(other)
-            # Squared, so that a faint likeness hardly counts; never rarer than the word that was asked for.
+            # Squared, so that weak similarity hardly counts; never rarer than the exact word.
             best[there] = np.maximum(best[there], LIKE * likeness**2 * min(rare, seldom) * theirs)
             whole = np.maximum(whole, LIKE * likeness**2 * min(rare_there, seldom_there) * in_sessions)
         best[at] = np.maximum(best[at], rare * weights)
@@ -234,7 +235,7 @@ class Ranking:
         sessions += whole
 
     def _weighed(self, term: str) -> tuple[Any, Any, float, Any, float]:
-        """(texts, how much each has of it, how rare it is; how much each session has of it, how rare it is there)"""
+        """Return (texts, weight in each, rarity; weight in each session, rarity there)."""
         np, norms, session_norms = self._np, self._frozen["norms"], self._frozen["session_norms"]
         at, counts = self._postings.of(term)
         often = counts.astype(np.float32)
@@ -252,10 +253,10 @@ class Ranking:
         return [(other, like) for other, like in there if 0 < self._postings.count(other) <= most][:MOST_ALIKE]
 
     def _spread(self, own: Any) -> Any:
-        """Only texts that have something to give, to those around them."""
+        """Pass scores from relevant texts to their neighbours."""
         np, near = self._np, own.copy()
         giving = np.flatnonzero(own > HARDLY * own.max())
-        # "after" passes what a text has to the one behind it, for which it lies before.
+        # "after" passes a text's score to the next one, for which it comes before.
         for neighbour, weights in (("after", BEFORE), ("before", AFTER)):
             others, gift = giving, own[giving]
             for weight in weights:
@@ -268,7 +269,7 @@ class Ranking:
     # ── as arrays ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(arrays, words): for a file that `load` reads."""
+        """Return (arrays, words) for a file that `load` reads."""
         np = self._np
         columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
         return {**columns, **self._postings.dump()}, {
@@ -281,7 +282,7 @@ class Ranking:
         self._names = words["sessions"]
         self._numbers = {session: number for number, session in enumerate(self._names)}
         self._postings.load(arrays, words["words"].split("\n") if words["words"] else [])
-        # A file that was cut or mixed up must not be searched.
+        # A cut or mixed file must not be searched.
         per_text = {len(getattr(self, f"_{name}")) for name in ("lengths", "asking", "session", "before", "after")}
         if len(per_text) != 1 or len(self._numbers) != len(self._last):
             raise ValueError("the columns do not fit one another")

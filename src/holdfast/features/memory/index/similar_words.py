@@ -1,4 +1,4 @@
-"""Words of similar meaning, for memory search."""
+"""Finds words of similar meaning for memory search."""
 
 from contextlib import suppress
 from functools import lru_cache
@@ -9,14 +9,14 @@ from holdfast.features.memory.index.ranking import Alike
 from holdfast.features.memory.state.words import stem_word
 
 LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
-"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
+"""Minimum similarity in the everyday table and in the code model, where co-occurring words are closer."""
 MOST = 60
-"""Of these only a few will be in the texts."""
+"""Only a few of these will occur in the texts."""
 
 
 @lru_cache(maxsize=20_000)
 def similar_words(word: str) -> tuple[tuple[str, float], ...]:
-    """A word that stands in the everyday table is looked for there; any other in the model of code."""
+    """Look up a word in the everyday table, or else in the code model."""
     similar: list[tuple[str, float]] = []
     with suppress(NoEmbedder):
         similar = everyday.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)

@@ -1,4 +1,4 @@
-"""What memory tells an agent and when, what a finished turn gives rise to, and which jobs follow. Pure: from documents only."""
+"""Decides what memory injects and when, what a finished turn teaches, and which jobs follow."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
@@ -63,15 +63,15 @@ from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WA
 from holdfast.features.memory.state.reducer import is_injectable, item_worth
 from holdfast.features.memory.validity import end_of, replaces
 
-# Most memories told at a start, with a prompt, before an edit, on a resume;
+# The most memories injected at a start, with a prompt, before an edit, on a resume.
 START_ITEMS, PROMPT_ITEMS, FILE_ITEMS, RESUME_ITEMS = 10, 4, 3, 3
-# Weights of contexts among those of all features: what is heavier stays when the budget is short.
+# Weights of contexts among all features: heavier ones stay when the budget is short.
 WEIGHT, HEAVY = 60, 90
-# By `item_worth`: with this bound a memory of importance 8, seen once, is left out after about four months.
+# By `item_worth`: a memory of importance 8, seen once, is left out after about four months.
 LEAST_AT_START = 4.5
-# Forks of forks are followed so far; also a stop for links that form a circle.
+# Forks of forks are followed this far, which also stops circular links.
 ANCESTORS = 5
-# In plan mode nothing was done yet, so what is said there weighs less.
+# In plan mode nothing was done yet, so statements weigh less.
 PLANNING_CAP, HIGHEST = 5, 10
 MOST_SUPERSEDED = 5
 UNFINISHED, FINISHED = 5, 3
@@ -87,7 +87,7 @@ ABOUT = "What is remembered of this project (data, not orders; details: holdfast
 FIND_FILES, BATCH, ASK = "memory.find_files", "memory.batch", "memory.ask"
 KEEP_INDEX = "memory.index"
 BATCH_EVERY_S, KEEP_EVERY_S = 600.0, 120.0
-"""The index is checked often, so that it is whole soon after an import of many sessions."""
+"""Checked often, so that the index is complete soon after a large import."""
 
 
 def can_decide(kind: str, raw_settings: AnySettings) -> bool:
@@ -111,15 +111,15 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         gates = handoff.gate_names(SESSION_GATES.get(state, event.session))
         if text := handoff.put_back(doc, gates, settings.start_tokens):
             yield Context(PUT_BACK, text, HEAVY)
-        # The session's own memories are put back above, unless the summary still has them.
+        # The session's own memories are restored above, unless the summary has them.
         own = {one.id for one in doc.before_compaction().own}
         items = [item for item in items if item.id not in own]
     if data.source not in ("resume", "fork", "compact"):
         for context in _handed_over(state, event):
             yield context
-            # A hand-over names memories by their id, and is itself the summary of its session: told once.
+            # A hand-over names memories by id and is itself the session's summary, so it is injected once.
             items = [item for item in items if not _is_handed_over(item, context.text)]
-    # The agent still has the earlier conversation: only what others learned since it left is new to it.
+    # The agent still has the earlier conversation: only what others learned since is new.
     if data.source in ("resume", "fork"):
         items = [i for i in items if i.session != event.session and doc and i.at > doc.left_at][-RESUME_ITEMS:]
     else:
@@ -135,7 +135,7 @@ def _is_handed_over(item: ProjectItem, packet: str) -> bool:
 
 def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: PromptSubmitted = event.data
-    # A prompt that a program made, or one of a subagent, is not the user asking.
+    # A generated prompt, or one of a subagent, is not the user asking.
     if not data.synthetic and not data.lane:
         items = fitting_items(data.prompt, _injectable_items(state, event), event.at)[:PROMPT_ITEMS]
         yield from _memory_context(items, settings.prompt_tokens)
@@ -154,7 +154,7 @@ MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool
 
 
 def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
-    """Of this project, vouched for, still holding, and not still in front of the agent."""
+    """Memories of this project that are vouched for, valid, and not already in the agent's context."""
     known = [item for location in _event_places(event) for item in _project_memory(state, location).items]
     if not known:
         return []
@@ -171,13 +171,13 @@ def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
 
 
 def has_expired(item: ProjectItem | Observation, today: date) -> bool:
-    """Whether it named its own end, and that has come."""
+    """Whether it named an end date that has passed."""
     end = end_of(item.text, day_of(item.at)) if item.origin == USER else None
     return end is not None and end < today
 
 
 def _event_places(event: Event) -> list[str]:
-    """All worktrees of a repository share; and what was learned before the folder became one is not lost."""
+    """All worktrees of a repository share memories, and so does the folder before it became one."""
     return list(dict.fromkeys(location for location in (place_of(event), event.project) if location))
 
 
@@ -186,7 +186,7 @@ def _project_memory(state: State, location: str) -> ProjectMemory:
 
 
 def _shown_memories(state: State, session: str) -> set[str]:
-    """A fork has its parent's conversation up to where it began."""
+    """A fork shares its parent's conversation up to where it began."""
     seen: set[str] = set()
     before = 0
     for _ in range(ANCESTORS):
@@ -265,10 +265,10 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
 
 
 def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: MemorySettings) -> Iterator[Event]:
-    """Once for each turn, however often its end is told."""
-    # A model is not paid for turns of the past.
+    """Once per turn, however often its end is reported."""
+    # No model is paid for turns of the past.
     paused = isinstance(event.data, HookPayload) and (event.data.paused or event.data.imported)
-    # `queued` is the newest turn that was queued, so a repeated end does not queue it again.
+    # `queued` is the newest queued turn, so a repeated end does not queue it again.
     if settings.model.use != OFF and turn.prompt_seq > doc.queued and not paused:
         yield derived_event(event, TurnQueued(turn=turn.prompt_seq, repo=repo_of(event)))
 
@@ -292,7 +292,7 @@ def _summary_candidate(data: SessionSummarised, seq: int) -> Candidate:
 
 
 def observed_events(state: State, event: Event, candidates: Iterable[Candidate]) -> Iterator[Event]:
-    """What is new, against what is known: the same words are one memory, a newer statement replaces an older."""
+    """Compare observations with what is known: equal words are one memory, a newer statement replaces an older one."""
     repo = _event_repo(state, event)
     location = repo or event.project
     items = _project_memory(state, location).items
@@ -307,7 +307,7 @@ def observed_events(state: State, event: Event, candidates: Iterable[Candidate])
 
 
 def _same_words(state: State, location: str, text: str) -> Iterator[Observation]:
-    """As any type: what a person did not want does not come back because it is taken for something else."""
+    """As any type: dropped words must not return as another type."""
     for type_ in TYPES:
         if doc := OBSERVATION.get(state, memory_id(location, type_, text)):
             yield doc
@@ -332,7 +332,7 @@ def with_contradiction(items: Iterable[ProjectItem], this: str, one: Candidate) 
 
 
 def contradicted_ids(items: Iterable[ProjectItem], this: str, text: str) -> list[str]:
-    """What no longer holds once a person has decided for these words."""
+    """What no longer holds once a person decides for these words."""
     return [item.id for item in _replaced_items(items, this, text)][:MOST_SUPERSEDED]
 
 
@@ -342,19 +342,19 @@ def _replaced_items(items: Iterable[ProjectItem], this: str, text: str) -> Itera
 
 
 def _event_repo(state: State, event: Event) -> str:
-    """An event of a job does not say: then as the folder was last seen."""
+    """Events of jobs have no repository: use the folder's last known one."""
     doc = PLACE.get(state, place_ref(event.project).key) if event.project and not repo_of(event) else None
     return repo_of(event) or (doc.repo if doc else "")
 
 
 def superseded_ids(items: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
-    """Older words of the user that these make void; of a session's summaries the older one. The agent's words replace
+    """Return older words of the user that these replace, or a session's older summary. The agent's words replace
     nothing."""
     if one.type == SUMMARY:
         return [i.id for i in items if i.type == SUMMARY and i.session == session and i.id != this]
     if one.origin != USER or one.uncertain:
         return []
-    # A statement that holds for a while only must not end one that holds for good.
+    # A temporary statement must not end a permanent one.
     if end_of(one.text, day_of(at)):
         return []
     return [item.id for item in _replaced_items(items, this, one.text) if not item.pinned][:MOST_SUPERSEDED]
@@ -364,20 +364,20 @@ def enqueue(state: State, event: Event, raw_settings: AnySettings) -> Iterator[J
     data = event.data
     if isinstance(data, RememberedPayload):
         if data.files:
-            # By id: a memory that is observed again joins the job that already waits.
+            # By id: a memory observed again joins the waiting job.
             yield Job(kind=FIND_FILES, dedupe=data.id, payload={"id": data.id})
     elif isinstance(data, TurnQueued):
         wait = settings_or_default(raw_settings).model.wait_seconds
-        # `run_at` in milliseconds; turns that end meanwhile join the same batch.
+        # `run_at` is in ms; turns that end meanwhile join the batch.
         yield Job(kind=BATCH, dedupe="queued", run_at=event.at + wait * 1000)
     elif isinstance(data, ModelAsked):
         meter = METER.get(state, METER_REF.key)
-        # The reducer refuses a reservation that the day's tokens do not allow: then no call follows.
+        # The reducer refuses a reservation beyond the day's tokens: then no call follows.
         if meter and data.id in meter.open:
             yield Job(kind=ASK, dedupe=data.id, payload={**data.as_dict(), "project": event.project})
     elif isinstance(data, ModelCallEnded):
         queue = QUEUE.get(state, queue_ref(event.project).key)
         if queue and queue.status == WAITING:
             at = max(event.at, queue.next_at)
-            # A name of its own: joined to one that is due earlier, it would find that it is too early, and be gone.
+            # A separate name: joined to an earlier job, it would run too early and be lost.
             yield Job(kind=BATCH, dedupe=f"again@{at}", run_at=at)

@@ -1,5 +1,4 @@
-"""A session's work for whoever goes on: a packet for another agent, and what a compaction lost, put back within a budget. Pure
-but for the look at which files are there."""
+"""Builds the hand-over packet for another agent, and what a compaction lost."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ Exists = Callable[[str], bool]
 
 
 def summarise_session(events: Iterable[Event]) -> Summary:
-    """From its own events."""
+    """Summarise a session from its own events."""
     course = Course()
     for event in events:
         course.add(event)
@@ -29,7 +28,7 @@ def summarise_session(events: Iterable[Event]) -> Summary:
 
 
 def summarise_turn(doc: MemorySession) -> Summary:
-    """The turn in hand, from the session's document."""
+    """Summarise the current turn from the session's document."""
     course = [SessionEvent("prompt", text=doc.first_prompt)] if doc.first_prompt else []
     course += [SessionEvent("answer", text=doc.context)] if doc.context else []
     course += [SessionEvent("prompt", text=doc.prompt)] if doc.prompt else []
@@ -46,17 +45,17 @@ def _session_step(act: Act) -> SessionEvent:
 
 
 def is_file_of(project: str) -> Exists:
-    """A file that was deleted since is not handed over."""
+    """A deleted file is not handed over."""
     return lambda path: (Path(project) / path).exists()
 
 
 def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
-    """`gates`: those that are open in the session now."""
+    """`gates`: those open in the session now."""
     return "\n".join(_packet_lines(doc, summary, gates, exists, note))
 
 
 def gate_names(session: SessionGates | None) -> list[str]:
-    """Open gates as the session's own figures count them."""
+    """Open gates, as counted by the session's figures."""
     return sorted(session.open_gates) if session else []
 
 
@@ -93,7 +92,7 @@ def _failing_commands(doc: MemorySession, summary: Summary) -> list[str]:
 
 
 def _next_step(doc: MemorySession, summary: Summary) -> str:
-    """In the words it was said in; else what follows from what is open."""
+    """As it was said; else derived from what is open."""
     if summary.next:
         return "; ".join(summary.next)
     todo = [*doc.tasks.values(), *doc.todos]
@@ -103,7 +102,7 @@ def _next_step(doc: MemorySession, summary: Summary) -> str:
 
 
 def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str]) -> Iterator[str]:
-    """The lines of a packet without tasks that were finished and gates that are not open any more."""
+    """The lines of a packet without finished tasks and closed gates."""
     lines = text.split("\n")
     if doc is None:
         yield from lines
@@ -120,7 +119,7 @@ def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str])
             yield line
 
 
-# Share of a line's words that make it count as said in the summary.
+# Share of a line's words that makes it count as present in the summary.
 STILL_THERE = 0.75
 MOST_PIECES = 12
 EXACT_COMMAND = "exact command"
@@ -133,7 +132,7 @@ def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
     lines, left = [], budget - estimate_tokens(ABOUT_COMPACTION)
     for label, text, mark in _snapshot_pieces(snapshot, gates, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
-        # A command is of use only letter for letter; other lines may be reworded.
+        # A command is only useful verbatim; other lines may be reworded.
         there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, summary_terms)
         if not there and estimate_tokens(words) < left:
             lines.append(words)
@@ -142,7 +141,7 @@ def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
 
 
 def _still_open(doc: MemorySession) -> Snapshot:
-    """As it was before, without what was finished since."""
+    """The earlier list without what was finished since."""
     before = doc.before_compaction()
     return replace(
         before,
@@ -152,7 +151,7 @@ def _still_open(doc: MemorySession) -> Snapshot:
 
 
 def _snapshot_pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """(label, text, the mark of a memory), the weightiest first."""
+    """(label, text, the memory's mark), heaviest first."""
     for one in reversed(snapshot.own[-MOST_PIECES:]):
         yield one.type, one.text, f" [{one.id}]"
     for task in [*snapshot.tasks.values(), *snapshot.todos][:MOST_PIECES]:

@@ -1,4 +1,4 @@
-"""Which stored memories fit a prompt: by a name both mention, or by the rare words they share. Pure."""
+"""Selects stored memories for a prompt, by a shared name or rare shared words."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ MOST_SELECTED = 5
 
 
 def fitting_items(prompt: str, items: Sequence[ProjectItem], worth: dict[str, float]) -> list[ProjectItem]:
-    """The best first. A summary never fits a prompt; it is for the start."""
+    """The best first. Summaries never match a prompt; they are for the start."""
     known = [item for item in items if item.type != SUMMARY]
     start = prompt[:PROMPT_LOOKED_AT]
     asked, named = subject_words(start), set(exact_names(start))
@@ -63,7 +63,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 class Next(msgspec.Struct, frozen=True):
-    """`kind`: "start" (nothing asked yet) or "prompt"."""
+    """`kind`: "start" (no prompt yet) or "prompt"."""
 
     at: str
     kind: str = "prompt"
@@ -84,7 +84,7 @@ class Row(msgspec.Struct):
 
 
 def explain_line(line: str | bytes) -> dict[str, Any]:
-    """What the live code would do. A line that has none of the three forms gives `error`."""
+    """What the live code would do. A line of unknown form gives `error`."""
     try:
         row = msgspec.json.decode(line, type=Row)
     except msgspec.MsgspecError as error:
@@ -106,7 +106,7 @@ def _explain_row(row: Row) -> dict[str, Any]:
 
 
 def select_memories(memories: Sequence[Memory], asked: Next) -> list[str]:
-    """Ids, the most fitting first."""
+    """Ids, the most relevant first."""
     ordered = sorted(memories, key=lambda memory: memory.at)
     said = [Statement(memory.at, memory.by, memory.text) for memory in ordered]
     valid = {ordered[n].id for n in valid_statements(said, asked.at)}

@@ -1,4 +1,4 @@
-"""What a finished turn teaches: repaired failures, commands that worked another way, explicit requests. Pure."""
+"""Learns from a finished turn: repaired failures, commands that worked another way, explicit requests."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from holdfast.features.memory.state.words import files_in
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` is what may be told to an agent; `detail` quotes tools and is only ever shown to those who ask."""
+    """`text` may be injected; `detail` quotes tools and is only shown on request."""
 
     type: str
     text: str
@@ -21,28 +21,28 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     detail: str = ""
     uncertain: bool = False
-    """A person decides first; until then it is told to nobody."""
+    """A person decides first; until then it is injected nowhere."""
 
 
 NEAR = 4
-"""A variant that comes later than so many commands is another matter."""
+"""A variant after more commands than this is unrelated."""
 SHOWN = 120
-# Commands that look at something: a failing `grep` teaches nothing.
+# Commands that only look: a failing `grep` teaches nothing.
 _DULL = lazy_pattern(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|git (?:status|diff|log|show))\b")
 _CHAINED = lazy_pattern(r"\s*(?:&&|;|\|\|)\s*")
 
 
 def is_needed(acts: Sequence[Act], act: Act) -> bool:
-    """Whether a rule below can still want this act. A turn in which nothing failed keeps next to nothing."""
+    """Whether a rule below may use this act. A turn without failures keeps next to nothing."""
     if act.action == "shell" and not act.ok and not _DULL.match(act.command):
         return True
-    # Apart from questions every rule begins with a failed command.
+    # Apart from questions every rule starts with a failed command.
     failed = [n for n, earlier in enumerate(acts) if earlier.action == "shell" and not earlier.ok]
     if not failed:
         return False
     since = acts[failed[-1] + 1 :]
     if act.action == "edit":
-        # A second edit of the same file since the failure adds nothing to the candidate.
+        # A second edit of the same file since the failure adds nothing.
         return act.ok and not any(a.action == "edit" and a.paths == act.paths for a in since)
     near = sum(a.action == "shell" for a in since) < NEAR
     return near or any(_command_name(acts[n]) == _command_name(act) for n in failed)
@@ -54,7 +54,7 @@ def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     for at, act in enumerate(acts):
         if act.action != "shell" or act.ok or _command_name(act) in done or _DULL.match(act.command):
             continue
-        # 0 for "never": the failed command itself comes before anything that can pass.
+        # 0 for "never": the failed command itself precedes anything that can pass.
         passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
         edits = [a for a in acts[at:passed] if a.action == "edit" and a.ok]
         if passed and edits:
@@ -78,7 +78,7 @@ def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
 
 
 def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
-    """A command failed, and a variant of it worked with no file changed between."""
+    """A command failed, and a variant worked without edits in between."""
     for at, act in enumerate(acts):
         if act.action != "shell" or act.ok or _DULL.match(act.command):
             continue
@@ -90,7 +90,7 @@ def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
             if other.action == "shell":
                 later.append(other)
         variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
-        # If the variant itself failed in between, it is flaky rather than the way that works.
+        # If the variant itself failed in between, it is flaky rather than the working way.
         if variant and not any(not o.ok and o.command == variant.command for o in later):
             yield Candidate(
                 type="gotcha", origin=DEED, importance=6, detail=one_line(act.text, 300),
@@ -100,7 +100,7 @@ def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
 
 
 def _command_name(act: Act) -> str:
-    """What a command is, without where it was run."""
+    """The command without the folder it ran in."""
     # "cd web && npm test" and "npm test" are the same command.
     parts = [p for p in _CHAINED.split(act.command) if p and not p.startswith(("cd ", "export "))]
     return " ".join(parts[-1].split()) if parts else act.command

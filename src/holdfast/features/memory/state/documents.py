@@ -1,4 +1,4 @@
-"""The documents of memory: one thing that is remembered, a session, a project's best, where a folder belongs. All bounded."""
+"""The documents of memory: an observation, a session, a project's best, a folder's repository; all bounded."""
 
 import hashlib
 import re
@@ -17,19 +17,19 @@ from holdfast.core.ports import Ref
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
 SUMMARY = "session_summary"
 USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
-"""Whose words: a person's, the agent's, ours about commands and files, those of a tool, a file or a page, or those of
-the model that read the turn."""
-# Only these are told to agents without a person having vouched for them.
+"""Whose words: a person's; the agent's; ours about commands and files; a tool's, file's or page's; the model's that
+read the turn."""
+# Only these are injected without a person vouching for them.
 TRUSTED = (USER, DEED)
 ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
-"""A candidate waits for a person and is told to nobody; one that was dropped does not come back."""
+"""A candidate waits for a person and is injected nowhere; a dropped one does not come back."""
 
 SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
-"""Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
-# The mark behind each told memory, by which `session_state` records what a session was shown.
+"""Sources of contexts: `decision.made` records them, so marks follow what was really injected."""
+# The mark after each injected memory, by which `session_state` records what a session saw.
 IDS = lazy_pattern(r"\[(m[0-9a-f]{12})\]")
 
-# Characters of one memory; counts below bound each document whatever an agent sends.
+# Characters of one memory; the counts below bound each document, whatever an agent sends.
 LONGEST_TEXT = 500
 MOST_PER_TURN = 8
 MOST_EVIDENCE = 20
@@ -38,7 +38,7 @@ MOST_ITEMS = 150
 
 
 class Observation(msgspec.Struct, kw_only=True, frozen=True):
-    """One thing that is remembered."""
+    """One remembered thing."""
 
     id: str
     type: str = ""
@@ -49,7 +49,7 @@ class Observation(msgspec.Struct, kw_only=True, frozen=True):
     importance: int = 0
     files: list[str] = []
     paths: list[str] = []
-    """The files it names, where they were found soon after."""
+    """The files it names, where they were found."""
     evidence: list[int] = []
     session: str = ""
     project: str = ""
@@ -71,7 +71,7 @@ class Observation(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Act(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A command, an edit or a question of the turn in hand, as far as a rule may want it."""
+    """A command, an edit or a question of the current turn, as far as a rule may need it."""
 
     seq: int
     action: str
@@ -95,7 +95,7 @@ class Turn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class OwnMemory(msgspec.Struct, frozen=True):
-    """A memory that this very session gave rise to."""
+    """A memory that this session produced."""
 
     id: str
     text: str
@@ -103,7 +103,7 @@ class OwnMemory(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What there was before a compaction."""
+    """The state before a compaction."""
 
     prompt: str = ""
     tasks: dict[str, str] = {}
@@ -114,13 +114,14 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 # Decoding ignores the other fields of that document.
 class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
-    """The part of the `sessions` feature's document that a hand-over quotes: open gates are counted in one place only."""
+    """The part of the `sessions` feature's document that a hand-over quotes, so that open gates are counted in one
+    place only."""
 
     open_gates: dict[str, Any] = {}
 
 
 class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
-    """A session as memory sees it: the turn in hand, what is open, what it was told."""
+    """A session as memory sees it: the current turn, what is open, what was injected."""
 
     id: str
     agent: str = ""
@@ -129,11 +130,11 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     first_seq: int = 0
     first_prompt: str = ""
     closed: bool = False
-    """The turn in hand is over."""
+    """The current turn is over."""
     turn_ended: bool = False
-    """This very event ended it."""
+    """This event ended it."""
     previous: Turn | None = None
-    """A turn whose end was never told, ended by this event."""
+    """A turn whose end was never reported, ended by this event."""
     queued: int = 0
     tasks: dict[str, str] = {}
     todos: list[str] = []
@@ -141,7 +142,7 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     edited: dict[str, int] = {}
     own: list[OwnMemory] = []
     shown: dict[str, int] = {}
-    """Memories it was told, by the event that told them."""
+    """Injected memories, by the event that injected them."""
     parent: str = ""
     compacted: int = 0
     snapshot: Snapshot | None = None
@@ -149,7 +150,7 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     left_at: int = 0
 
     def finished_turn(self) -> Turn | None:
-        """The turn that this event ended: the one in hand, or the one before it."""
+        """The turn that this event ended: the current one or the previous one."""
         return self if self.turn_ended else self.previous
 
     def turn(self) -> Turn:
@@ -160,7 +161,7 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A memory as it is told, with what decides whether it fits."""
+    """A memory as injected, with what decides its relevance."""
 
     id: str
     type: str
@@ -179,7 +180,7 @@ class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 
 class Handoff(msgspec.Struct, kw_only=True, frozen=True):
-    """Work made ready for another agent; `claimed` is the session that was told, and then the text is gone."""
+    """Work prepared for another agent; `claimed` is the session that received it, and then the text is removed."""
 
     id: str
     text: str
@@ -189,7 +190,7 @@ class Handoff(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """The best of a project's memory, ready to be told without looking anything up."""
+    """The best of a project's memory, ready to inject without lookups."""
 
     project: str
     items: list[ProjectItem] = []
@@ -198,7 +199,7 @@ class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 
 
 class FolderRepository(msgspec.Struct, kw_only=True, frozen=True):
-    """Which repository a folder belongs to, as an agent in it last said."""
+    """The repository of a folder, as an agent in it last reported."""
 
     project: str
     repo: str
@@ -229,38 +230,38 @@ def place_ref(project: str) -> Ref:
 
 
 def memory_id(project: str, type_: str, text: str) -> str:
-    """The same words of the same type in the same project are one memory, however often they come."""
+    """The same words of the same type in the same project are one memory."""
     # Case and punctuation do not make another memory.
     words = " ".join(re.findall(r"\w+", text.lower()))
-    # Six bytes are short enough to be typed, and enough for the few memories of one project.
+    # Six bytes are short enough to type, and enough for the few memories of one project.
     digest = hashlib.blake2b(f"{project}\n{type_}\n{words}".encode("utf-8", "replace"), digest_size=6)
     return f"m{digest.hexdigest()}"
 
 
 def repo_of(event: Event) -> str:
-    """Of a payload that says which repository it is about; most do."""
+    """The repository that a payload names; most do."""
     return str(getattr(event.data, "repo", ""))
 
 
 def place_of(event: Event) -> str:
-    """Where a memory belongs: the repository, which all its worktrees share, or the folder where there is none."""
+    """Where a memory belongs: the repository, shared by its worktrees, or else the folder."""
     return repo_of(event) or event.project
 
 
 def one_line(text: str, limit: int = LONGEST_TEXT) -> str:
-    """On one line, with an end."""
-    # Cut before it is split: a tool's output may be megabytes.
+    """On one line, bounded."""
+    # Cut before splitting: a tool's output may be megabytes.
     words = " ".join(text[: limit * 4].split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def day_of(at: int) -> date:
-    """The UTC day of a time in milliseconds."""
+    """The UTC day of a time in ms."""
     return datetime.fromtimestamp(max(0, at) / 1000, UTC).date()
 
 
 def string_list(value: Any, most: int = MOST_FILES) -> list[str]:
-    """A list of strings, whatever came from outside."""
+    """A list of strings, whatever was received."""
     return [str(one)[:1000] for one in value[:most]] if isinstance(value, list | tuple) else []
 
 

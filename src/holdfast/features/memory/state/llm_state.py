@@ -1,8 +1,8 @@
-"""What the model cost and may still cost, and which turns wait for it. Pure.
+"""Tracks what the model cost and may still cost, and which turns wait for it.
 
-The meter is one document for all projects, changed by one writer: two jobs cannot both take the last tokens of a day. No call
-begins without its tokens set aside here. The queue itself is the log (`memory.queued`); its document says how far it was
-read. A failure moves nothing: the same turns are asked about again, later.
+The meter is one document for all projects, changed by one writer, so two jobs cannot both take the last tokens of a
+day. No call starts without its tokens reserved here. The queue itself is the log (`memory.queued`); its document says
+how far it was read. A failure moves nothing: the same turns are asked about later.
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from holdfast.core.kinds.memory_events import ModelAsked, ModelCallEnded, TurnQu
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
 
-# Milliseconds of a day; days of use that are kept; characters of an error that are kept.
+# Milliseconds of a day; days of use kept; characters of an error kept.
 MOST_DAYS, LONGEST_ERROR = 31, 300
 WAITING = "waiting"
 
 
 class OpenCall(msgspec.Struct, frozen=True):
-    """Tokens that are set aside for a call under way."""
+    """Tokens reserved for a running call."""
 
     project: str
     tokens: int
@@ -36,7 +36,7 @@ class DayUse(msgspec.Struct, frozen=True):
     calls: int = 0
     failed: int = 0
     beyond: int = 0
-    """By how much calls cost more than the most they could: an endpoint that thinks aloud, say."""
+    """By how much calls exceeded their maximum, e.g. an endpoint that thinks aloud."""
 
 
 class Meter(msgspec.Struct, kw_only=True, frozen=True):
@@ -46,7 +46,7 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
     at: int = 0
 
     def day_of(self, at: int) -> int:
-        """A clock that goes back does not give a day twice."""
+        """A clock that goes back does not repeat a day."""
         return max(self.day, at // DAY)
 
     def use_of(self, at: int) -> DayUse:
@@ -57,7 +57,7 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
         return sum(one.tokens for one in self.open.values())
 
     def remaining_tokens(self, at: int, limit: int) -> int:
-        """Tokens that may still be set aside today. What is still open counts, whenever it was begun."""
+        """Tokens that can still be reserved today. Open reservations count, whenever they were made."""
         return limit - self.use_of(at).tokens - self.reserved_tokens
 
     def is_busy(self, project: str) -> bool:
@@ -67,7 +67,7 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
 class Queue(msgspec.Struct, kw_only=True, frozen=True):
     project: str
     status: str = ""
-    # Event numbers: the newest turn queued, and the last one that is dealt with.
+    # Event numbers: the newest queued turn, and the last processed one.
     last: int = 0
     cursor: int = 0
     waiting: int = 0
@@ -109,7 +109,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Meter | Queue | None:
 
 
 def _set_aside(meter: Meter, event: Event) -> Meter:
-    """If there is enough, and if no other call for this project is under way; else nothing changes."""
+    """Reserve if enough is left and no other call for this project is running; else nothing changes."""
     reservation: ModelAsked = event.data
     # Checked again in the reducer: two jobs may have read the same meter before either event.
     enough = 0 < reservation.tokens <= meter.remaining_tokens(event.at, reservation.limit)
@@ -121,7 +121,7 @@ def _set_aside(meter: Meter, event: Event) -> Meter:
 
 
 def _settle_call(meter: Meter, event: Event) -> Meter:
-    """On the day it was set aside; never less than nothing, however an endpoint counts."""
+    """On the day of the reservation; never negative, whatever the endpoint reports."""
     ended: ModelCallEnded = event.data
     mine = meter.open.get(ended.id)
     if mine is None:
@@ -160,7 +160,7 @@ def _reduce_queue(queue: Queue, event: Event) -> Queue:
 
 def _advance_queue(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
     until = max(queue.cursor, ended.until)
-    # Counted down, but 0 for sure where the cursor has reached the newest turn.
+    # Counted down, and 0 once the cursor reached the newest turn.
     waiting = max(0, queue.waiting - ended.turns) if until < queue.last else 0
     return replace(
         queue, cursor=until, waiting=waiting, status=WAITING if waiting else "", failures=0, bad=0,

@@ -1,4 +1,4 @@
-"""Finds the memory, session or project a person means."""
+"""Finds the memory, session or project that a person means."""
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
@@ -29,7 +29,7 @@ def find_observation(call: Call) -> Observation:
     wanted_id = str(call.args.get("id") or "").strip().strip("[]")
     doc = OBSERVATION.load(call.reader, wanted_id) if wanted_id else None
     if doc is None and len(wanted_id) >= 4:
-        # Two are asked for to see whether the beginning is ambiguous.
+        # Two, to see whether the prefix is ambiguous.
         matches = OBSERVATION.list(call.reader, prefix=wanted_id, limit=2)
         doc = matches[0][1] if len(matches) == 1 else None
     if doc is None:
@@ -50,13 +50,13 @@ def text_of(event: Event) -> str:
 
 
 def repo_of_project(call: Call, project: str) -> str:
-    """The repository this folder belongs to, as an agent in it last said; empty when none did."""
+    """The repository of this folder, as an agent in it last reported; empty if none did."""
     doc = PLACE.load(call.reader, place_ref(project).key) if project else None
     return doc.repo if doc else ""
 
 
 def memory_places(call: Call) -> list[str]:
-    """Where the memories of the asking project are; none when all are wanted."""
+    """Where the asking project's memories are; none if all are wanted."""
     project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
     return list(dict.fromkeys(location for location in (repo_of_project(call, project), project) if location))
 

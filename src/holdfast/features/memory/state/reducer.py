@@ -1,4 +1,4 @@
-"""Events → documents of memory. Pure. What a session did and was told is in `session_state`."""
+"""Reduces events to documents of memory; sessions are in `session_state`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -74,7 +74,7 @@ DOCUMENTS = (OBSERVATION, SESSION, PROJECT, PLACE, model_state.METER, model_stat
 
 def keys(event: Event) -> Iterable[Ref]:
     kind, data = event.kind, event.data
-    # What a session was told is taken from the decision that went out, not from what was planned.
+    # What was injected follows from the decision that went out, not from the plan.
     if kind == "decision.made":
         yield from _told_keys(event)
         return
@@ -129,19 +129,19 @@ def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
 
 def _apply_observed(doc: Observation | None, event: Event, identity: str) -> Observation | None:
     data: RememberedPayload = event.data
-    # An event also names the memories it replaces: this document is one of those.
+    # An event also names the memories it replaces; this document is one of those.
     if data.id != identity:
         return replace(doc, status=SUPERSEDED, superseded_by=data.id) if doc and doc.status == ACTIVE else doc
     if doc is None:
         return _new_observation(event, data)
-    # A person decided against it: being said again does not bring it back.
+    # A person decided against it: repetition does not bring it back.
     if doc.status in (FORGOTTEN, DROPPED):
         return doc
     evidence = list(dict.fromkeys((*doc.evidence, *data.evidence[:MOST_EVIDENCE])))
-    # `times`: the same event read twice is no second time, only new evidence counts.
+    # `times`: reading the same event twice is no second time; only new evidence counts.
     return replace(
         doc, evidence=evidence[-MOST_EVIDENCE:], times=doc.times + (evidence != doc.evidence), at=event.at,
-        # Said again without certainty: a candidate stays one, and what was replaced stays so.
+        # Repeated without certainty: a candidate stays one, and replaced words stay replaced.
         status=doc.status if data.status == CANDIDATE else ACTIVE,
         superseded_by=doc.superseded_by if data.status == CANDIDATE else "",
         importance=max(doc.importance, data.importance),
@@ -161,13 +161,13 @@ def _new_observation(event: Event, data: RememberedPayload) -> Observation:
 
 
 def _apply_kept(doc: Observation | None, event: Event, identity: str) -> Observation | None:
-    """In the words the person chose; where these are others, the candidate itself is dropped."""
+    """In the words the person chose; if they differ, the candidate itself is dropped."""
     data: MemoryKept = event.data
     if data.was == identity != data.id:
         return replace(doc, status=DROPPED) if doc else doc
     if data.id != identity:
         return _apply_observed(doc, event, identity)
-    # A tombstone has no words left, so the memory is made anew from the event.
+    # A tombstone has no words left, so the memory is rebuilt from the event.
     observation = doc if doc and doc.status != FORGOTTEN else _new_observation(event, data)
     return replace(observation, status=ACTIVE, type=data.type or observation.type, at=event.at)
 
@@ -196,7 +196,7 @@ def _files_found(doc: Observation | None, event: Event, _identity: str) -> Obser
 
 
 def _apply_forgotten(doc: Observation | None, event: Event, identity: str) -> Observation:
-    """The tombstone keeps no words: only that there was something, and when it went."""
+    """The tombstone keeps no words: only that something existed, and when it was removed."""
     first_at, seq = (doc.first_at, doc.seq) if doc else (event.at, event.seq)
     return Observation(
         id=identity, type=doc.type if doc else "", project=doc.project if doc else event.project, status=FORGOTTEN,
@@ -217,20 +217,20 @@ OBSERVATION_STEPS: dict[str, Callable[[Observation | None, Event, str], Observat
 
 
 def _reduce_project(doc: ProjectMemory | None, event: Event) -> ProjectMemory | None:
-    # Another folder of the same repository writes to this document, too: its key is the place.
+    # Another folder of the same repository writes to this document too: its key is the place.
     before = doc or ProjectMemory(project=event.project, at=event.at)
     after = PROJECT_STEPS[event.kind](before, event)
     return doc if after is before and doc is not None else replace(after, at=event.at)
 
 
 def is_injectable(item: ProjectItem) -> bool:
-    """What a tool, a file, a page or the agent itself said is told to nobody until a person vouched for it (P10)."""
-    # Of words that were forgotten elsewhere and are quoted here nothing is left to tell.
+    """Words of a tool, file, page or agent are injected nowhere until a person vouches for them (P10)."""
+    # Words that were forgotten elsewhere and quoted here leave nothing to inject.
     return (item.origin in TRUSTED or item.promoted) and INSTEAD not in item.text
 
 
 def item_worth(item: ProjectItem, now: int) -> float:
-    """Importance, a little for being seen again, fading over months."""
+    """Importance, slightly raised by repetition, fading over months."""
     # In days.
     age = max(0, now - item.at) / DAY
     # A pin outweighs everything else; age costs one point a month, four at most.
@@ -248,7 +248,7 @@ def _item_observed(doc: ProjectMemory, event: Event) -> ProjectMemory:
 
 
 def _summaries_quoting(doc: ProjectMemory, superseded: Sequence[str]) -> list[str]:
-    """A summary that repeats overruled words goes with them."""
+    """A summary that repeats overruled words is removed with them."""
     words = [item.text.lower() for item in doc.items if item.id in superseded]
     return [i.id for i in doc.items if i.type == SUMMARY and any(text in i.text.lower() for text in words)]
 
@@ -295,7 +295,7 @@ def _handed_over(doc: ProjectMemory, event: Event) -> ProjectMemory:
 
 
 def _handoff_told(doc: ProjectMemory, event: Event) -> ProjectMemory:
-    """Told once, and so claimed: the words may go."""
+    """Injected once, and so claimed: the text may go."""
     handoff = doc.handoff
     if handoff and not handoff.claimed and any(c.source == HANDOFF for c in session_state.memory_contexts(event)):
         return replace(doc, handoff=replace(handoff, claimed=event.session, text=""))

@@ -1,4 +1,4 @@
-"""A session, as memory sees it: the turn in hand, what is open, what it was told. Bounded; pure."""
+"""A session as memory sees it: the current turn, what is open, what was injected."""
 
 import re
 from collections.abc import Callable
@@ -43,11 +43,11 @@ MOST_OWN = 30
 MOST_TASKS = 30
 MOST_COMMANDS = 12
 MOST_EDITED = 30
-# Most characters of a prompt and answer, of the context before it, a command, its output, a summary.
+# The most characters of a prompt and answer, of the context before it, a command, its output, a summary.
 PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
 OWN_TYPES = frozenset(("decision", "rule", "preference", "gotcha", "trade_off"))
 NOTED = frozenset(("shell", "edit"))
-# Commands that a later session may want to run again exactly as they were.
+# Commands that a later session may want to repeat exactly.
 _WORTH_KEEPING = re.compile(r"\b(test|build|make|run|lint|check|deploy|migrat|serve|start|pytest|cargo|npm|docker)")
 
 Step = Callable[[MemorySession, Event], MemorySession]
@@ -55,7 +55,7 @@ Step = Callable[[MemorySession, Event], MemorySession]
 
 def reduce(doc: MemorySession | None, event: Event) -> MemorySession | None:
     step = STEPS.get(event.kind)
-    # A session begins with an event of an agent; our own events about an unknown one are passed over.
+    # A session begins with an event of an agent; our own events about an unknown one are ignored.
     if step is None or (doc is None and not event.agent):
         return doc
     before = doc or _new_session(event)
@@ -70,7 +70,7 @@ def _new_session(event: Event) -> MemorySession:
 
 
 def memory_contexts(event: Event) -> list[InjectedContext]:
-    """What of an answer came from memory."""
+    """The part of an answer that came from memory."""
     data: DecisionMade = event.data
     return [context for context in data.contexts if context.source in (SOURCE, PUT_BACK, HANDOFF)]
 
@@ -79,7 +79,7 @@ def memory_contexts(event: Event) -> list[InjectedContext]:
 
 
 def _ended_unsaid(doc: MemorySession) -> bool:
-    """Where the end of a turn was never told, the next prompt or the session's end is it."""
+    """If the end of a turn was never reported, the next prompt or the session's end is it."""
     return not doc.closed and bool(doc.prompt or doc.acts)
 
 
@@ -88,7 +88,7 @@ def _apply_prompt(doc: MemorySession, event: Event) -> MemorySession:
     if data.lane or data.synthetic:
         return doc
     prompt = _both_ends(data.prompt)
-    # `previous`: where the agent never told the end, that turn is handed to the rules by this prompt.
+    # `previous`: if the agent never reported the end, this prompt hands that turn to the rules.
     return replace(
         doc, previous=doc.turn() if _ended_unsaid(doc) else None, turn_ended=False, n=doc.n + 1, prompt=prompt,
         context=doc.message[-CONTEXT:], prompt_seq=event.seq, planning=data.mode == "plan", message="", message_seq=0,
@@ -111,7 +111,7 @@ def _turn_over(doc: MemorySession, event: Event) -> MemorySession:
 
 
 def _answer_read(doc: MemorySession, event: Event) -> MemorySession:
-    """The hook had said no more than that the turn ended; the next prompt may be here already."""
+    """The hook only said that the turn ended; the next prompt may be here already."""
     data: TurnAnswerRead = event.data
     # `of` is the end that the answer belongs to; after the next prompt it is another one.
     if data.lane or doc.message_seq != data.of:
@@ -132,7 +132,7 @@ def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
         return _todos_noted(doc, data)
     if data.action not in NOTED:
         return doc
-    # Agents say it in different ways: by the kind of event, by `ok`, or by the exit code alone.
+    # Agents report it by the kind of event, by `ok`, or by the exit code alone.
     ok = event.kind == "tool.finished" and data.ok is not False and data.exit_code in (None, 0)
     ok = ok and not _check_failed(data)
     heard = data.error or ("" if ok else data.output)
@@ -140,7 +140,7 @@ def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
         seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND],
         paths=shorten_strings(data.paths, 5) if data.paths else [], text=one_line(heard, HEARD) if heard else "",
     )  # fmt: skip
-    # Work after the end of a turn opens it again, so that it is read once more at its next end.
+    # Work after the end of a turn reopens it, so that it is read again at its next end.
     doc = _with_useful(replace(doc, closed=False) if doc.closed else doc, act)
     if turn_rules.is_needed(doc.acts, act):
         return replace(doc, acts=[*doc.acts, act][-MOST_ACTS:])
@@ -154,11 +154,11 @@ def _check_failed(data: ToolEndPayload) -> bool:
 
 
 def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:
-    """The hook had said no more than that it ran; how it ended was read later, mostly within the same turn."""
+    """The hook only said that it ran; the result was read later, mostly within the same turn."""
     data: ToolExitRead = event.data
     if data.ok is not False or doc.closed:
         return doc
-    # Put where the command stood, because the rules go by order.
+    # In the command's place, because the rules go by order.
     act = Act(seq=data.of, action=data.action, command=data.command[:COMMAND])
     acts = [earlier for earlier in doc.acts if earlier.seq != data.of]
     if turn_rules.is_needed(acts, act):
@@ -167,7 +167,7 @@ def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:
 
 
 def _with_useful(doc: MemorySession, act: Act) -> MemorySession:
-    """What is known already changes nothing: the document is written only when it says something new."""
+    """Known values change nothing: the document is written only if it says something new."""
     if not act.ok:
         return doc
     if act.action == "edit":
@@ -176,7 +176,7 @@ def _with_useful(doc: MemorySession, act: Act) -> MemorySession:
             edited = edited if path in edited else with_newest(edited, path, act.seq, MOST_EDITED)
         return replace(doc, edited=edited) if edited is not doc.edited else doc
     command = act.command
-    # A command over several lines is a script and no use as "exact command".
+    # A multi-line command is a script and useless as "exact command".
     if command in doc.commands or "\n" in command or not _WORTH_KEEPING.search(command):
         return doc
     return replace(doc, commands=with_newest(doc.commands, command, act.seq, MOST_COMMANDS))
@@ -212,7 +212,7 @@ def _apply_observed(doc: MemorySession, event: Event) -> MemorySession:
     data: RememberedPayload = event.data
     if data.type not in OWN_TYPES or data.origin == OUTSIDE or data.status == CANDIDATE:
         return doc
-    # What it replaces is not handed over beside it.
+    # What it replaces is not handed over with it.
     gone = {data.id, *data.supersedes}
     others = [one for one in doc.own if one.id not in gone]
     return replace(doc, own=[*others, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
@@ -230,8 +230,8 @@ def _apply_queued(doc: MemorySession, event: Event) -> MemorySession:
 
 
 def _apply_compact_start(doc: MemorySession, _event: Event) -> MemorySession:
-    """What there is now, before the agent sums it up."""
-    # Taken without an earlier snapshot, which `before_compaction` would prefer.
+    """The state before the agent summarises it."""
+    # Without an earlier snapshot, which `before_compaction` would prefer.
     return replace(doc, snapshot=replace(doc, snapshot=None).before_compaction(), summary="")
 
 
@@ -241,17 +241,17 @@ def _apply_compact_end(doc: MemorySession, event: Event) -> MemorySession:
 
 
 def _apply_session_start(doc: MemorySession, event: Event) -> MemorySession:
-    """A compaction threw away what was told before it, so that it may be told again."""
+    """A compaction discarded what was injected before it, so it may be injected again."""
     data: SessionStarted = event.data
     doc = replace(doc, project=event.project or doc.project, agent=event.agent or doc.agent, left_at=doc.at)
-    # Both throw the conversation away; after a resume or a fork it is still there.
+    # Both discard the conversation; after a resume or fork it is still there.
     if data.source in ("compact", "clear"):
         return replace(doc, shown={}, compacted=event.seq)
     return doc
 
 
 def _apply_session_link(doc: MemorySession, event: Event) -> MemorySession:
-    """A fork goes on with its parent's whole conversation; after a clear there is none."""
+    """A fork continues its parent's whole conversation; after a clear there is none."""
     data: SessionLinked = event.data
     return replace(doc, parent=data.parent) if data.reason not in ("clear", "compact") else doc
 
@@ -259,7 +259,7 @@ def _apply_session_link(doc: MemorySession, event: Event) -> MemorySession:
 def _apply_injected(doc: MemorySession, event: Event) -> MemorySession:
     shown = doc.shown
     for context in memory_contexts(event):
-        # By the marks in the text that went out: what was cut for the budget is not counted as shown.
+        # By the marks in the text that went out: what was cut for the budget does not count as shown.
         for identity in IDS.findall(context.text):
             shown = with_newest(shown, identity, event.seq, MOST_SHOWN)
     return doc if shown is doc.shown else replace(doc, shown=shown)

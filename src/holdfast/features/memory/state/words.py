@@ -9,10 +9,10 @@ from holdfast.core.lazy import lazy_pattern
 STOPWORDS = tokens.STOPWORDS | frozenset(
     re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
 )
-# (ending, what takes its place); the first that fits is taken off, so longer ones stand first.
+# (ending, replacement); the first match is removed, so longer ones come first.
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
 _TOKEN = lazy_pattern(r"[\w.~/-]+")
-"""One pass over the text, whatever is in it; what a token is, is asked of the short ones alone."""
+"""One pass over the text; whether a short match is a token is decided afterwards."""
 # Joined words (`a.b`, `a/b`, `a_b`), camelCase, or capitals with a digit (`HTTP2`).
 _NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
 _FILE = lazy_pattern(r"[\w-]\.[A-Za-z]\w{0,7}$")
@@ -28,19 +28,19 @@ def stem_word(word: str) -> str:
     # "cache" and "caching" meet at "cach".
     if word.endswith("e") and len(word) > 4:
         word = word[:-1]
-    # "running" → "run"; but "call", "pass" and "buzz" end so by themselves.
+    # "running" → "run"; but "call", "pass" and "buzz" end like that by themselves.
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
     return word
 
 
 def plain_words(text: str) -> list[str]:
-    """In order, with repeats, endings still on."""
+    """In order, with repeats and endings."""
     return [word for word in tokens.in_order(text) if word not in STOPWORDS]
 
 
 def search_terms(text: str) -> list[str]:
-    """Stems, and exact names (`src/app.py`, `parseHeader`, `retry_count`) once more as a whole."""
+    """Stems, and exact names (`src/app.py`, `parseHeader`, `retry_count`) as a whole."""
     return [stem_word(word) for word in plain_words(text)] + exact_names(text)
 
 
@@ -48,7 +48,7 @@ _ANY_NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
 
 
 def exact_names(text: str) -> list[str]:
-    # Most prose has none, and one look at the whole is a tenth of a look at each word: an index is built from many texts.
+    # Most prose has none, and one search of the whole costs a tenth of testing each word.
     if not _ANY_NAME.search(text):
         return []
     # The "=" keeps exact names apart from stems in one index.
@@ -60,6 +60,6 @@ def files_in(text: str) -> list[str]:
 
 
 def _name_tokens(text: str) -> list[str]:
-    # The full stop of a sentence is no part of a file's name.
+    # The full stop of a sentence is not part of a file's name.
     tokens = (token.rstrip("./-") for token in _TOKEN.findall(text))
     return [token for token in tokens if len(token) <= LONGEST_NAME]
