@@ -1,4 +1,4 @@
-"""Removes secrets before anything is written to disk. Rules are data; one pass finds candidates."""
+"""Removes secrets before anything is written to disk."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ import msgspec
 from holdfast.analysis.redact.redactor import Finding, Redactor
 
 RULES_VARIABLE = "HOLDFAST_REDACTION_RULES"
-"""Hands a user's rules to processes that read no settings."""
+"""Passes a user's rules to processes that read no settings."""
 
 
 class UserRules(msgspec.Struct, frozen=True):
-    """What a user adds to the built-in rules: names whose values are secret, patterns, and texts that are none."""
+    """A user's additions to the built-in rules: names of secrets, patterns, and texts to keep."""
 
     names: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
@@ -26,36 +26,36 @@ class _Configured:
 
 
 def use_rules(read: Callable[[], UserRules]) -> None:
-    """From now on `redact` follows these rules of the user; they are asked for each time, so a change counts at once."""
+    """Set the source of the user's rules, which is read on every call so that changes apply at once."""
     _Configured.read = read
 
 
-# A process that reads no settings takes the rules that its parent put into the environment.
+# A process that reads no settings takes its parent's rules from the environment.
 def current_rules() -> UserRules:
     return _Configured.read() if _Configured.read else _rules_of(os.environ.get(RULES_VARIABLE, ""))
 
 
 def current_redactor() -> Redactor:
-    """The one redactor of this process: built-in rules and those of the user."""
+    """The redactor of this process: built-in rules and the user's."""
     return _cached_redactor(current_rules())
 
 
 def redact(body: bytes) -> tuple[bytes, int]:
-    """The body with every secret replaced by `[redacted:<kind>]`, and how many there were."""
+    """Replace every secret in the body by `[redacted:<kind>]`; return the body and the count."""
     return current_redactor().redact(body)
 
 
 def redact_lines(body: bytes) -> bytes:
-    """The same for a file that is read in the background: every line stays where it is."""
+    """The same for a file read in the background; line numbers are kept."""
     return current_redactor().redact_lines(body)
 
 
 def rules_environment() -> Mapping[str, str]:
-    """For a child process: it redacts as this one does."""
+    """The environment that makes a child process redact like this one."""
     return {RULES_VARIABLE: msgspec.json.encode(current_rules()).decode()}
 
 
-# Building a redactor compiles the user's patterns, and `redact` asks for one on every call.
+# Building a redactor compiles the user's patterns, and every call needs one.
 @lru_cache(16)
 def _cached_redactor(rules: UserRules) -> Redactor:
     return Redactor(names=rules.names, patterns=rules.patterns, keep=rules.keep, enabled=rules.enabled)
@@ -65,7 +65,7 @@ def _cached_redactor(rules: UserRules) -> Redactor:
 def _rules_of(text: str) -> UserRules:
     try:
         return msgspec.json.decode(text, type=UserRules) if text else UserRules()
-    # Broken rules must not stop redaction: the built-in ones still apply.
+    # Broken user rules must not stop redaction: the built-in ones still apply.
     except msgspec.DecodeError:
         return UserRules()
 

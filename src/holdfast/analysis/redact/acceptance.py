@@ -1,4 +1,4 @@
-"""Whether a value that was found after a name is a secret: by the name's judge and by how the value is put to it."""
+"""Decides whether a value after a name is a secret, by the name's judge and the notation."""
 
 from collections.abc import Callable
 
@@ -14,20 +14,20 @@ from holdfast.analysis.redact.spans import KEY_END, REDACTED
 PEEK = 200
 """How much of a long value is judged."""
 _LONG_HEX = 32
-"""As long as the keys that services give out in hexadecimal."""
+"""The length of keys that services issue in hexadecimal."""
 _BY_NAME, _TO_WORD = frozenset(RULES.words["put_by_name"]), frozenset(RULES.words["put_to_word"])
 _NEVER_SECRET = (REDACTED[:-1], *WORDS.public_value)
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A value, and the name that it was found after."""
+    """A value, and the name before it."""
 
     text: bytes
     rule: NameRule
     value: Value
     content: bytes
     before: bytes
-    """What comes before the stem of the name."""
+    """The text before the stem of the name."""
     stem: bytes
 
     @property
@@ -61,7 +61,7 @@ def _accept_call(candidate: Candidate) -> bool:
     content, before = candidate.content, candidate.before
     if b" " in content or not judge.is_mixed_password(content):
         return False
-    # `password("…")` alone on its line, as build scripts write it.
+    # `password("…")` alone on its line, as in build scripts.
     is_alone = before[-1:] in (b"", b" ", b"\t", b"\n") and judge.is_cased_password(content)
     return bool(PATTERNS.setter.search(before)) or is_alone
 
@@ -80,7 +80,7 @@ def _fits_notation(candidate: Candidate) -> bool:
 
 
 def _accept_bare_space(candidate: Candidate) -> bool:
-    """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    """`using deploy password gldt… for`: a name and a value without a sign in between."""
     rule, content = candidate.rule, candidate.content
     if content[:1] in b"*&" or b"(" in content:
         return False
@@ -105,14 +105,14 @@ def _accept_bare_space(candidate: Candidate) -> bool:
 def _accept_after_word(candidate: Candidate) -> bool:
     content = candidate.content
     is_wild = judge.count_digits(content) >= 2 or judge.is_wild_password(content)
-    # `auth_pass` is a name of settings, `pass` alone an everyday word.
+    # `auth_pass` is a settings name, `pass` alone an everyday word.
     least = 8 if candidate.before[-1:] == b"_" else 10
     return len(content) >= least and is_wild and not content.isupper() and judge.looks_random(content)
 
 
 def _accept_after_key(candidate: Candidate) -> bool:
     word = word_before_stem(candidate.before)
-    # `tomtom key 3f2a…` may be that of a cache; nobody calls a hash a secret or a token.
+    # `tomtom key 3f2a…` may be a cache key; nobody calls a hash a secret or a token.
     is_other = candidate.rule.kind != "key" and word not in WORDS.plain_qualifier
     is_named = is_other or word in (b"api", b"secret", b"access", b"auth")
     return is_named and len(candidate.content) >= _LONG_HEX and judge.looks_random(candidate.content)
@@ -124,7 +124,7 @@ def _accept_password(candidate: Candidate) -> bool:
         return False
     if content.startswith((b"/", b"./", b"../", b"~/")) or b"://" in content or PATTERNS.in_script.search(content):
         return False
-    # A label or a type such as `NewPassword`: the word for it and only letters.
+    # A label or type such as `NewPassword`: the word itself and only letters.
     if PATTERNS.password_words.search(content) and not candidate.has_digit:
         return False
     # Between backquotes a shell has a command.
@@ -144,7 +144,7 @@ def _accept_short_name(candidate: Candidate) -> bool:
     value, content = candidate.value, candidate.content
     is_word = judge.is_word(content)
     is_alike = content.lower().endswith(candidate.stem.lower())
-    # A name of the program.
+    # A name in a program.
     if not value.quoted and is_word and (b"_" in content or value.below or is_alike):
         return False
     is_put = value.notation in _BY_NAME and b" " not in content and not judge.is_code(content)
@@ -154,7 +154,7 @@ def _accept_short_name(candidate: Candidate) -> bool:
 
 
 def _is_setting(candidate: Candidate, is_word: bool) -> bool:
-    """Whether the short name is a part of a longer one, as settings and variables of the environment have."""
+    """Whether the short name is part of a longer one, as in settings and environment variables."""
     value, last, stem = candidate.value, candidate.before[-1:], candidate.stem
     if last == b"_" and stem.isupper():
         return True
@@ -167,7 +167,7 @@ def _is_setting(candidate: Candidate, is_word: bool) -> bool:
 
 def _accept_bare_password(candidate: Candidate) -> bool:
     text, value, content = candidate.text, candidate.value, candidate.content
-    # A remark in another script may follow, which is no call.
+    # A comment in another script may follow, which is no call.
     if judge.is_code(content) or PATTERNS.called.match(text, value.end):
         return False
     if not judge.is_word(content) or judge.is_mixed_password(content):
@@ -177,7 +177,7 @@ def _accept_bare_password(candidate: Candidate) -> bool:
     ends_line = bool(PATTERNS.line_end.match(text, value.end))
     if value.sign == b":":
         return content.islower() and len(content) >= 6 and ends_line
-    # `Root__Password=nAoDNbFxsWaK`: in settings no space is next to the sign, and the line ends.
+    # `Root__Password=nAoDNbFxsWaK`: in settings there is no space around the sign, and the line ends.
     whole_line = text[value.start - 1 : value.start] == b"=" and ends_line
     in_settings = whole_line and len(content) >= 8 and not content.islower() and not judge.is_camel_case(content)
     return value.sign == b"=" and (candidate.stem.isupper() or in_settings)
@@ -194,7 +194,7 @@ def _accept_token(candidate: Candidate) -> bool:
         return False
     if candidate.rule.part == "key" and not _is_value_of_key(candidate):
         return False
-    # Words of a sentence have no digits; a token without one is long.
+    # Words of a sentence have no digits; a token without any is long.
     may_be_said = candidate.has_digit or (len(content) >= 24 and content.isalpha())
     if value.notation == "said" and (content[-1:] in b"])" or not may_be_said):
         return False
@@ -211,7 +211,7 @@ def _is_value_of_key(candidate: Candidate) -> bool:
 
 
 def _is_key_in_digits(candidate: Candidate) -> bool:
-    """Some issuers' keys are digits only; so are times, ids and counts, so the name must leave no doubt."""
+    """Some keys are digits only, but so are times, ids and counts, so the name must be unambiguous."""
     kind, content = candidate.rule.kind, candidate.content
     if candidate.value.notation != "assign" or not content.isdigit() or not 16 <= len(content) <= 64:
         return False
@@ -220,7 +220,7 @@ def _is_key_in_digits(candidate: Candidate) -> bool:
 
 
 def is_secret_key(content: bytes, before: bytes, stem: bytes) -> bool:
-    """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
+    """`api_key` is a secret, `cache_key` is not; an unknown qualifier requires a clearly random value."""
     word = word_before_stem(before)
     # .NET's `publicKeyToken` is the hash of a public key.
     if word in WORDS.plain_qualifier or before[-11:].lower().replace(b" ", b"").endswith(b"publickey"):
@@ -237,7 +237,7 @@ def _accept_strong(candidate: Candidate) -> bool:
     rule, content = candidate.rule, candidate.content
     if rule.part == "word" and candidate.value.notation not in _TO_WORD:
         return False
-    # Names of licences have few digits.
+    # License names have few digits.
     if b" " in content or (rule.kind == "license" and judge.count_digits(content) < 4):
         return False
     least = 10 if candidate.stem.isupper() and candidate.before[-1:] == b"_" else 16

@@ -1,4 +1,4 @@
-"""Where the anchors of the rules are in a text: one pass, by the native library or, without it, by Aho–Corasick."""
+"""Finds the rules' anchors in a text in one pass, natively or by Aho–Corasick."""
 
 import ctypes
 import re
@@ -14,18 +14,18 @@ from holdfast.analysis.redact.prefixed import may_be_token
 from holdfast.analysis.redact.rule_data import RULES, PackedAnchors
 
 Hit = tuple[int, int, int]
-"""The anchor's number, where it begins and where it ends."""
+"""The anchor's number, its start and its end."""
 
 _LIMITS = RULES.limits
 _SEEN, _SECOND = 1 << _LIMITS.seen_bits, 1 << _LIMITS.second_bits
 _ROOM_LEAST, _ROOM_PER = 640, 2048
-"""How many hits of a text are reported: so many, and one more for each so many bytes of it."""
+"""How many hits of a text are reported: a minimum, plus one per so many bytes."""
 _ROOM = 4096
 _COMMON = RULES.words["common_character"][0].encode()
 # By byte: its weight, 0 for a rare one.
 _COMMONNESS = bytes(40 - _COMMON.index(code) if code in _COMMON else 0 for code in range(256))
 _LEFT = RULES.words["left_of_token"][0].encode("latin-1")
-# In characters: the runs that `prefixed.find_prefixed` is given.
+# In characters: the runs passed to `prefixed.find_prefixed`.
 RUN_LEAST, RUN_MOST = 20, 128
 _RUN = re.compile(rb"(?<=[_|:.-])[A-Za-z0-9]{20,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=[.-])")
 _ENTRY = struct.Struct(_LIMITS.entry)
@@ -33,8 +33,8 @@ _FAR = _LIMITS.guards["far"]
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """A text to search for. At least `count` bytes of `follow` must come after it; with `alone` nothing may come before
-    it that a word or a name could go on with."""
+    """A text to search for, followed by at least `count` bytes of `follow`; with `alone` no part of a word or name may
+    precede it."""
 
     text: bytes
     number: int
@@ -42,14 +42,13 @@ class Anchor(msgspec.Struct, frozen=True):
     count: int = 0
     alone: bool = False
     then: bytes = b""
-    """The byte right after these `count`, if only one may be there."""
+    """The byte right after these `count`, if only one is allowed."""
     guard: int = 0
-    """What else is asked of it. Only the guard `far` changes what is found in the end: the others spare a look that finds
-    nothing."""
+    """A further condition. Only the guard `far` affects the result; the others avoid futile checks."""
 
 
 class AnchorTable:
-    """Anchors in the form that the native search takes; without any given, it is empty."""
+    """Anchors in the form of the native search; empty without arguments."""
 
     def __init__(self, packed: PackedAnchors | None = None) -> None:
         packed = packed or msgspec.structs.replace(
@@ -70,7 +69,7 @@ class AnchorTable:
         return b"".join(self._classes)
 
     def add(self, anchor: Anchor) -> None:
-        # Not loaded at the top: only the names of a user are added when a process runs.
+        # Imported here: at run time only a user's names are added.
         from holdfast.analysis.redact.rule_compiler import pack_anchor
 
         self.entries += pack_anchor(msgspec.structs.astuple(anchor), _ENTRY, self.texts, self._classes)
@@ -86,31 +85,31 @@ class AnchorTable:
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """What a search found. `rest` is where the first and the last of those lie that are too many to be listed."""
+    """The hits of a search. `rest` is the range of those that are too many to list."""
 
     hits: list[Hit]
     left_out: bool = False
-    """Whether some have the same surroundings as an earlier one, and were left out."""
+    """Whether hits with the same surroundings as an earlier one were omitted."""
     rest: tuple[int, int] | None = None
     looked: int = 0
-    """How much was compared and asked for it, beyond going through the text."""
+    """The cost of comparisons and guards, beyond scanning the text."""
 
     @property
     def numbers(self) -> set[int]:
-        """Of what they are hits."""
+        """The numbers of the anchors hit."""
         return {hit[0] for hit in self.hits}
 
 
 class AnchorSearch:
-    """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
+    """Finds all anchors, including overlapping ones, roughly in order of their start."""
 
     def __init__(
         self, anchors: AnchorTable | Iterable[Anchor], run_number: int = -1, guard_words: list[bytes] | None = None
     ) -> None:
-        """`run_number`: report long runs of letters and digits that may be a token too, under this number."""
+        """`run_number`: report long runs of letters and digits that may be tokens under this number."""
         table = anchors if isinstance(anchors, AnchorTable) else AnchorTable.of(anchors)
         library = load_library()
-        # The library hashes three bytes and can add one to an anchor of two, not two to one of a single byte.
+        # The library hashes three bytes and can extend an anchor of two bytes, but not of one.
         shortest = min((entry[3] for entry in _ENTRY.iter_unpack(table.entries)), default=0)
         self._native = _NativeTables(library, table, run_number, guard_words) if library and shortest > 1 else None
         self._automaton = None if self._native else _Automaton(table, run_number)
@@ -120,8 +119,8 @@ class AnchorSearch:
         return self._native is not None
 
     def find(self, text: bytes, once: bool = False, most: int = 0, judged: int = 0) -> Hits:
-        """With `once` those are left out that have the same surroundings as an earlier one, in texts that have
-        very many. With `most` the search may end after so many. At least `judged` are listed, however many there are."""
+        """Find hits. With `once`, hits with the same surroundings as an earlier one are omitted in texts with very
+        many. With `most` the search may stop after that many. At least `judged` are listed."""
         if self._native:
             return self._native.find(text, once, most, judged)
         assert self._automaton is not None
@@ -161,7 +160,7 @@ class _Automaton:
             if (not anchor.count or _is_followed(text, end, anchor))
             and not _is_within_row(text, start, end)
             and (not anchor.alone or _is_alone(text, start))
-            # Of the guards it is the highest bit.
+            # It is the highest bit of the guards.
             and (anchor.guard < _FAR or far.is_next(anchor.guard, start))
         ]
         return hits + [
@@ -195,7 +194,7 @@ def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
 
 
 def _is_within_row(text: bytes, start: int, end: int) -> bool:
-    """A text of one letter is at every place of a longer row of that letter: only where the row begins may it be a token."""
+    """A one-letter anchor matches everywhere in a row of that letter: only the start of the row can be a token."""
     least, before = _LIMITS.row_least, _LIMITS.row_before
     return end - start >= least and start >= before and len(set(text[start - before : end])) == 1
 
@@ -205,7 +204,7 @@ def _is_alone(text: bytes, start: int) -> bool:
     return not start or text[start - 1] in _LEFT or text[start - 2 : start] in (b"\\n", b"\\t", b"\\r")
 
 
-# As the struct of native/search.h.
+# Matches the struct in native/search.h.
 class _Tables(ctypes.Structure):
     _fields_ = (
         ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p), ("anchors", ctypes.c_void_p),
@@ -218,7 +217,7 @@ class _Tables(ctypes.Structure):
     )  # fmt: skip
 
 
-# As the struct of native/tables.c.
+# Matches the struct in native/tables.c.
 class _Making(ctypes.Structure):
     _fields_ = (
         ("given", ctypes.c_char_p), ("count", ctypes.c_size_t), ("texts", ctypes.c_void_p),
@@ -253,8 +252,8 @@ class _NativeTables:
         self._space = _Space()
 
     def _make_tables(self, library: ctypes.CDLL, table: AnchorTable) -> ctypes.Array[ctypes.c_char]:
-        """The anchors in the order in which the library looks for them; it fills the filters meanwhile."""
-        # An anchor of two bytes has an entry for each byte that may be next to it.
+        """Sort the anchors in search order while the library fills its filters."""
+        # A two-byte anchor has an entry for each byte that may be next to it.
         room = len(table) + 255 * sum(entry[3] == 2 for entry in _ENTRY.iter_unpack(table.entries))
         keyed, ordered = (ctypes.create_string_buffer(_ENTRY.size * room) for _ in range(2))
         parts = RULES.words["common_part"]
@@ -268,13 +267,13 @@ class _NativeTables:
             ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._second),
         )  # fmt: skip
         count = library.holdfast_make_tables(ctypes.byref(making))
-        # Until here: the library has their addresses only.
+        # Only now: the library holds just their addresses.
         del loads, starts
         return ctypes.create_string_buffer(ordered.raw[: _ENTRY.size * count])
 
     def find(self, text: bytes, once: bool, most: int = 0, judged: int = 0) -> Hits:
         space = self._space
-        # With `most` the caller only wants to know that there are many, so no room is needed beyond it.
+        # With `most` the caller only needs to know that there are many.
         room = most or room_for(text, judged)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
@@ -294,7 +293,7 @@ _NO_HITS = Hits([])
 
 
 class _Space(threading.local):
-    """What a search writes to. Searches of several threads run at once: the library is called without the GIL."""
+    """The memory a search writes to. Searches of several threads run at once, without the GIL."""
 
     def __init__(self) -> None:
         self.hits: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * (3 * _ROOM))()

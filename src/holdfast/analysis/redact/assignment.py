@@ -1,4 +1,4 @@
-"""A value after a name, in the notations of shells, settings files, programs, tables and sentences."""
+"""Finds a value after a name, in the notations of shells, settings, programs, tables and sentences."""
 
 from holdfast.analysis.redact import judge, notation
 from holdfast.analysis.redact.acceptance import PEEK, Candidate, accept_value, is_secret_key
@@ -10,8 +10,7 @@ from holdfast.analysis.redact.spans import REDACTED, Span
 from holdfast.analysis.redact.value_before_name import find_value_before
 
 _REFUSED, _UNMATCHED, _PER_VALUE = 2, 7, 11
-"""What it costs, in units of work.py, to see that no value follows a name, that none is put to it in any notation, and that one
-that is put to it is no secret."""
+"""Costs in units of work.py: no value after the name, no notation matches, the value is no secret."""
 _WINDOW = 240
 _NO_VALUE = frozenset(bytes([code]) for sign in WORDS.no_value_sign for code in sign)
 _BEFORE_QUOTED = frozenset(bytes([code]) for sign in WORDS.before_quoted for code in sign)
@@ -19,7 +18,7 @@ _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-012
 
 
 def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | int | None:
-    """The secret that belongs to the name whose stem is at `start:end`; or how little it took to see that there is none."""
+    """The secret of the name whose stem is at `start:end`, or how little work it took to find none."""
     before = text[start - 48 if start > 48 else 0 : start]
     if before[-1:] == b"m" and PATTERNS.colour_end.search(before):
         before += b" "
@@ -32,7 +31,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | int 
 
 
 def _find_value_after(text: bytes, rule: NameRule, start: int, end: int, before: bytes) -> Span | int | None:
-    # The cheap search comes first: the patterns below are costly, and most names are in prose or code.
+    # The cheap search first: the patterns below are costly, and most names are in prose or code.
     if rule.judge in ("token", "strong") and not _has_random_nearby(text[end : end + _WINDOW]):
         return _REFUSED
     other = PATTERNS.other_tail.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
@@ -44,7 +43,7 @@ def _find_value_after(text: bytes, rule: NameRule, start: int, end: int, before:
     after_name = notation.after_name(text, end)
     for pattern in (after_name, PATTERNS.said) if rule.spoken else (after_name,):
         match = pattern.match(text, end)
-        # A sentence asks for more than an assignment does.
+        # A sentence requires more than an assignment.
         if not match or match.start("value") == refused:
             continue
         value, cost = notation.read_value(text, start, match), cost + _PER_VALUE
@@ -74,13 +73,13 @@ def _whole_value(text: bytes, rule: NameRule, value: Value, stem: bytes) -> Valu
     if value.notation in ("said", "assign") and stem[-1] >= 0x80:
         own = PATTERNS.before_script.match(text, value.start, value.end)
         value = value.replaced(value.start, own.end()) if own else value
-    # Groups of digits and letters with spaces between them are one code.
+    # Groups of digits and letters separated by spaces are one code.
     groups = PATTERNS.code_groups.match(text, value.start) if rule.judge == "code" else None
     return value.replaced(value.start, max(value.end, groups.end())) if groups else value
 
 
 def _whole_phrase(text: bytes, value: Value) -> Value:
-    """A passphrase without quotes goes on to the end of its line, if it is one of several words."""
+    """An unquoted passphrase of several words extends to the end of its line."""
     line = PATTERNS.words_of_line.match(text, value.start)
     if line and value.notation in ("assign", "said") and 3 <= len(line[0].split()) <= 12 and judge.is_phrase(line[0]):
         return Value(value.start, line.end(), True, value.notation, value.sign)
@@ -88,13 +87,13 @@ def _whole_phrase(text: bytes, value: Value) -> Value:
 
 
 def _find_groups(text: bytes, start: int) -> int:
-    """Where four groups of four random letters end, as mail services give out for one program; 0 if none do."""
+    """Where four groups of four random letters end, the form of app passwords of mail services; 0 if there are none."""
     groups = PATTERNS.letter_groups.match(text, start)
     return groups.end() if groups and is_unspeakable(groups[0].translate(None, b" -")) else 0
 
 
 def _is_split(candidate: Candidate) -> bool:
-    """The first piece of a token says little where the rest is on the next line or in the next string."""
+    """The first piece of a token says little if the rest is on the next line or in the next string."""
     rule, value, text = candidate.rule, candidate.value, candidate.text
     if rule.judge != "token" or value.notation != "assign" or value.end - value.start < 8:
         return False
@@ -109,7 +108,7 @@ def _is_split(candidate: Candidate) -> bool:
 
 
 def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
-    """The value of `password_shop`: only what is clearly random, because the further word may say anything."""
+    """The value of `password_shop`: only if clearly random, because the suffix may be anything."""
     match = PATTERNS.after_whole_name.match(text, end)
     value = notation.read_value(text, start, match) if match else None
     if not value or value.notation != "assign" or rule.judge not in ("password", "token"):
@@ -122,18 +121,18 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
 
 
 def _has_random_nearby(near: bytes) -> bool:
-    """What every token has somewhere; where it is missing nothing further is looked at."""
+    """A cheap test for what every token has nearby."""
     return judge.count_digits(near) > 0 or PATTERNS.wild_case.search(near) is not None
 
 
 def _skip_tail(text: bytes, end: int) -> int:
-    """Where the known words end that the name goes on with; 0 if there are none."""
+    """The end of known words that continue the name; 0 if there are none."""
     tail = PATTERNS.tail_only.match(text, end)
     return tail.end() if tail and tail.end() > end else 0
 
 
 def _may_have_value(text: bytes, end: int) -> bool:
-    """A cheap look at what follows the stem: in most places no value can."""
+    """A cheap test of what follows the stem: mostly no value can."""
     after = text[end] if end < len(text) else 10
     if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
         return bool(PATTERNS.value_below.match(text, end))

@@ -1,4 +1,4 @@
-"""Cookies as headers and commands write them."""
+"""Finds cookies in headers and commands."""
 
 from holdfast.analysis.redact import judge
 from holdfast.analysis.redact.rule_data import PATTERNS
@@ -6,7 +6,7 @@ from holdfast.analysis.redact.spans import Span
 
 _MOST = 60
 _REFUSED = 4
-"""What it costs to see that there is none, in units of work.py."""
+"""The cost of finding none, in units of work.py."""
 
 
 def find_cookies(text: bytes, start: int, _end: int) -> list[Span] | int:
@@ -18,7 +18,7 @@ def find_cookies(text: bytes, start: int, _end: int) -> list[Span] | int:
 
 
 def work_of_cookies(text: bytes, _start: int, end: int) -> int:
-    """Each cookie of the line is looked at."""
+    """Each cookie of the line is checked."""
     line = text[end : end + 4096].partition(b"\n")[0]
     return 2 * _REFUSED + 5 * min(_MOST, line.count(b";"))
 

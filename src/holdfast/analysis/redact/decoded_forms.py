@@ -1,4 +1,4 @@
-"""Other spellings of a text: escapes, percent signs, base64. What is found in one is removed from the text itself."""
+"""Reads other spellings of a text (escapes, percent codes, base64) and maps findings back to it."""
 
 import base64
 import binascii
@@ -15,10 +15,10 @@ from holdfast.analysis.redact.spans import STRING_END, UNJUDGED, Span
 
 T = TypeVar("T")
 Find = Callable[[bytes], list[Span] | None]
-"""None: there was not enough work left to read it."""
+"""None: not enough work was left to read it."""
 
 _ENTITIES = {name.encode(): sign.encode() for name, sign in RULES.entities.items()}
-# In bytes: a secret that begins before a mark or goes on behind it is still seen whole.
+# In bytes: a secret that begins before a mark or continues after it is seen whole.
 _WINDOW_BEFORE, _WINDOW_AFTER, _WINDOW_GAP = 256, 2048, 4096
 _DUMP = b"00000010"
 _MOST_UNPACKED = 1 << 18
@@ -27,8 +27,8 @@ Decoded = tuple[bytes, Sequence[int], Sequence[int]]
 
 
 class View:
-    """A text that was rewritten, and where each part of it came from: pairs of places, one in the new text and one in
-    the old, at the start and at both ends of each change."""
+    """A rewritten text and the origin of its parts: pairs of positions in the new and the old text, at the start and
+    at both ends of each change."""
 
     def __init__(self, decoded: Decoded) -> None:
         self.text, self._out, self._in = decoded
@@ -42,7 +42,7 @@ class View:
 
     def _source(self, at: int) -> int:
         n = bisect_right(self._out, at) - 1
-        # Even pairs begin a stretch that was copied; odd ones an escape, which maps to its start.
+        # Even pairs begin a copied stretch; odd ones an escape, which maps to its start.
         return self._in[n] + (at - self._out[n] if n % 2 == 0 else 0)
 
     def _source_end(self, at: int) -> int:
@@ -51,7 +51,7 @@ class View:
 
 
 def view_spelling(text: bytes, percent: bool = False) -> View:
-    """What escapes, or percent signs, stand for."""
+    """Decode escapes or percent codes."""
     library = load_library()
     return View(_decode_natively(library, text, percent) if library else _decode_escapes(text, percent))
 
@@ -62,14 +62,14 @@ _AFTER_COLOUR = _BEFORE_COLOUR - frozenset(b"=-")
 
 
 def view_without_colours(text: bytes) -> View | None:
-    """What a terminal shows, where it shows a word in one piece that is none in the text."""
+    """The text as a terminal shows it, with words joined that colours split."""
     library = load_library()
     decoded, is_within = _strip_natively(library, text) if library else _strip_colours(text)
     return View(decoded) if is_within else None
 
 
 def hides_word(body: bytes) -> bool:
-    """Whether colours lie within a word of this undecoded JSON, or perhaps a link."""
+    """Whether colours, or perhaps a link, are inside a word of this undecoded JSON."""
     return view_without_colours(body) is not None or _LINK_IN_JSON in body
 
 
@@ -121,7 +121,7 @@ def _decode_natively(library: ctypes.CDLL, text: bytes, percent: bool) -> Decode
 
 
 class Spellings:
-    """Other spellings of the texts of one payload. It is looked at and then read, and each is made once."""
+    """Caches other spellings of one payload's texts, which are used in two passes."""
 
     __slots__ = ("_made",)
 
@@ -129,7 +129,7 @@ class Spellings:
         self._made: dict[tuple[object, ...], tuple[bytes, Any]] = {}
 
     def once(self, make: Callable[..., T], text: bytes, *where: int) -> T:
-        # The text is kept with what was made of it: no other can have its identity meanwhile.
+        # The text is kept with the result, so that no other text can have its identity.
         key = make, id(text), *where
         if key not in self._made:
             self._made[key] = text, make(text, *where)
@@ -138,14 +138,14 @@ class Spellings:
 
 
 def _view_window(text: bytes, start: int, end: int, percent: bool) -> View | None:
-    """This part of the text, decoded; none where there is nothing to decode, so that it was read in full already."""
+    """Decode this part of the text; None if there is nothing to decode."""
     window = text[start:end]
     view = view_spelling(window, percent)
     return view if view.text != window else None
 
 
 def find_in_windows(text: bytes, hits: list[int], find: Find, spellings: Spellings, percent: bool) -> list[Span]:
-    """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read, or percent signs."""
+    r"""Find secrets that appear once `\u0070`, `\x70`, `&quot;` or percent codes are decoded."""
     spans = find_in_hex_dump(text, find, spellings) if not percent and _DUMP in text else []
     for start, end in _merge_windows(hits, len(text)):
         view = spellings.once(_view_window, text, start, end, percent)
@@ -158,10 +158,10 @@ def find_in_windows(text: bytes, hits: list[int], find: Find, spellings: Spellin
 
 
 def _merge_windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
-    """What lies around these places; where two meet they are one."""
+    """The surroundings of these positions, merged where they meet."""
     start = end = -1
     for hit in hits:
-        # To read what lies between two costs less than to read them one by one.
+        # Reading the gap costs less than reading two windows.
         if hit > end + _WINDOW_GAP or start < 0:
             if start >= 0:
                 yield start, end
@@ -179,27 +179,27 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
     if match[4]:
         return bytes([int(match[4], 8)])
     if match[6]:
-        # Other codes are left as they are: they are no printable ASCII.
+        # Other codes stay: they are no printable ASCII.
         return bytes([int(match[6])]) if 32 <= int(match[6]) < 127 else match[0]
     return match[2] or _ENTITIES[match[7]]
 
 
 def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[[], bool]) -> list[Span]:
-    """Runs of base64 whose content holds a secret are removed whole. When the work is spent, so is all that is left."""
+    """Remove whole runs of base64 that contain a secret. When the work is spent, the rest is removed too."""
     spans: list[Span] = []
     done = -1
     for hit in hits:
         if hit < done:
             continue
         if is_spent():
-            # Up to the end of the last run, because none of those in between can be judged any more.
+            # Up to the end of the last run, because those in between cannot be judged any more.
             last = PATTERNS.base64_run.match(text, hits[-1], hits[-1] + 65536)
             spans.append((hit, last.end() if last else hits[-1], UNJUDGED))
             break
-        # In bytes: how far back the beginning of the run is looked for.
+        # In bytes: how far back the start of the run is searched.
         lowest = max(done, 0, hit - 4096)
         start = _start_of_run(text, hit, lowest, b"+/")
-        # Of the URL-safe alphabet, unless these are the hyphens of the words before it.
+        # URL-safe alphabet, unless these are hyphens of preceding words.
         wide = _start_of_run(text, start, lowest, b"+/-_")
         runs = [run for at in dict.fromkeys((start, wide)) if (run := PATTERNS.base64_run.match(text, at, at + 65536))]
         if not runs:
@@ -222,7 +222,7 @@ def _holds_secret(run: bytes, find: Find) -> bool:
 
 
 def _decode_run(run: bytes) -> Iterator[bytes]:
-    """What a run of letters and digits may stand for: hexadecimal, base64, and what that unpacks to."""
+    """What a run of letters and digits may encode: hexadecimal, base64, and what that unpacks to."""
     digits = run.removeprefix(b"0x")
     if not digits.translate(None, b"0123456789abcdefABCDEF"):
         yield bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
@@ -230,7 +230,7 @@ def _decode_run(run: bytes) -> Iterator[bytes]:
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
         content = base64.b64decode(
-            # A last group of one character is no base64: it is left out.
+            # A last group of one character is not base64 and is omitted.
             body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4)
         )
     except (binascii.Error, ValueError):
@@ -239,24 +239,24 @@ def _decode_run(run: bytes) -> Iterator[bytes]:
 
 
 def _unpack(content: bytes) -> bytes:
-    """As much as can be unpacked; the rest of it may be cut off."""
+    """Decompress as much as possible; the rest may be cut off."""
     try:
         return zlib.decompressobj(wbits=47).decompress(content, _MOST_UNPACKED)
     except zlib.error:
         return content
 
 
-# In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
+# In bytes, like lines of a dump below: more is not judged while an agent waits.
 _MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 15
 _ZEROS = b"\0" * 8
 
 
 def find_in_utf16(text: bytes, find: Find, is_spent: Callable[[], bool]) -> list[Span]:
-    """Secrets in UTF-16 that was read as bytes: every second one is a zero."""
+    """Find secrets in UTF-16 that was read as bytes: every second byte is zero."""
     spans: list[Span] = []
     start = max(0, text.find(b"\0") - 1)
     stop = min(len(text), start + _MOST_UTF16)
-    # Every run has its zeros at every second place; the pattern is asked only where there are as many.
+    # Every run has zeros at every second position; the pattern runs only where there are enough.
     zeros = any(_ZEROS in text[first:stop:2] for first in (start, start + 1))
     for run in PATTERNS.utf16.finditer(text, start, stop) if zeros else ():
         if is_spent():
@@ -277,7 +277,7 @@ def _end_of_dumps(text: bytes, at: int) -> int:
 
 
 Dumps = tuple[list[tuple[int, int, bytes]], Span | None]
-"""Where each dump lies and the bytes that it shows; what is too much to be read."""
+"""The position and bytes of each dump; and what is too much to read."""
 
 
 def _list_dumps(text: bytes) -> Dumps:
@@ -294,7 +294,7 @@ def _list_dumps(text: bytes) -> Dumps:
 
 
 def find_in_hex_dump(text: bytes, find: Find, spellings: Spellings) -> list[Span]:
-    """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
+    """Remove whole dumps of `xxd` and `hexdump -C` whose bytes contain a secret."""
     dumps, rest = spellings.once(_list_dumps, text)
     spans = [(start, end, "encoded-secret") for start, end, content in dumps if find(content) != []]
     return [*spans, rest] if rest else spans

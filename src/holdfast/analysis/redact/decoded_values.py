@@ -1,4 +1,4 @@
-"""What a value holds once it is decoded: a checksum, a key, a login."""
+"""Checks what a value contains once decoded: a checksum, a key, a login."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ _JUDGE_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def has_base58_checksum(token: bytes) -> bool:
-    """The last four bytes are the double SHA-256 of what comes before them."""
+    """The last four bytes are the double SHA-256 of the rest."""
     number = 0
     for letter in token:
         digit = _JUDGE_BASE58.find(letter)
@@ -20,13 +20,13 @@ def has_base58_checksum(token: bytes) -> bool:
 
 
 def has_stellar_checksum(token: bytes) -> bool:
-    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, the lower one first."""
+    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, little-endian."""
     try:
         raw = base64.b32decode(token)
     except ValueError:
         return False
     checksum = binascii.crc_hqx(raw[:-2], 0)
-    # 0x90 is the version byte of a secret seed; an account's address has another one.
+    # 0x90 is the version byte of a secret seed; account addresses have another.
     return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
 
 
@@ -34,7 +34,7 @@ _SEEN_BY_ALL = (b"-----BEGIN CERTIFICATE", b"-----BEGIN PUBLIC", b"-----BEGIN TR
 
 
 def holds_private_key(token: bytes) -> bool:
-    """A block of PEM in base64. Settings of clusters hold certificates in the same way, which are no secrets."""
+    """A PEM block in base64. Cluster settings hold certificates in the same way, which are no secrets."""
     whole = token[: len(token) & ~3].rstrip(b"=")
     try:
         block = base64.b64decode(whole[: len(whole) & ~3])
@@ -47,7 +47,7 @@ def is_encoded_login(value: bytes) -> bool:
     """Base64 of `name:password`."""
     try:
         name, colon, password = base64.b64decode(
-            # Encoders often leave the padding out.
+            # Encoders often omit the padding.
             value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4),
             altchars=None,
             validate=True,

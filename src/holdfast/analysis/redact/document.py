@@ -1,4 +1,4 @@
-"""The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed."""
+"""The decoded strings of a JSON document as one text to scan, and the document with parts removed."""
 
 import ctypes
 import re
@@ -11,7 +11,7 @@ from holdfast.analysis.redact.native_library import BUFFERS, load_library
 from holdfast.analysis.redact.spans import KEY_END, STRING_END, UNJUDGED, Span, make_label, replace_spans
 from holdfast.core.lazy import lazy_pattern
 
-# A string, with a colon behind it if it is a key, or a number; other parts of JSON hold no secret.
+# A string, with a colon after it if it is a key, or a number; nothing else in JSON can hold a secret.
 _TOKEN = lazy_pattern(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"(\s*:)?|-?\d[\d.eE+-]*", re.DOTALL)
 _decode_string = msgspec.json.Decoder(str).decode
 
@@ -25,10 +25,10 @@ class Document:
         flatten = _flatten_natively if library else _flatten_json
         self.text, self._begins, self._ends, self.starts, other = flatten(body)
         self.is_whole = not other
-        """Whether there is nothing outside the strings that JSON does not have there: then `text` is all there is to read."""
+        """Whether nothing but JSON syntax is outside the strings, so that `text` is all there is to read."""
 
     def pieces(self) -> list[tuple[int, int]]:
-        """Where each string or number lies in `text`."""
+        """The position of each string or number in `text`."""
         return [self._string_span(number) for number in range(len(self.starts))]
 
     def _string_span(self, number: int) -> tuple[int, int]:
@@ -36,7 +36,7 @@ class Document:
         return self.starts[number], last - 1
 
     def without(self, spans: list[Span]) -> bytes:
-        """The document with these spans of `text` replaced by labels; everything else as it was."""
+        """The document with these spans of `text` replaced by labels."""
         cuts: dict[int, list[Span]] = {}
         unjudged: list[range] = []
         for span in spans:
@@ -63,13 +63,13 @@ class Document:
 
     def _rewritten(self, number: int, spans: list[Span]) -> bytes:
         start, end = self._string_span(number)
-        # A span may reach over several strings: each gets its own part of it.
+        # A span may cover several strings: each gets its own part.
         inner = [(max(span[0], start) - start, min(span[1], end) - start, span[2]) for span in spans]
         text = replace_spans(self.text[start:end], [span for span in inner if span[0] < span[1]])
         return msgspec.json.encode(text.decode("utf-8", "replace"))
 
     def _replaced(self, first: int, last: int) -> bytes:
-        """The part of the document that holds these strings, each of them replaced."""
+        """The part of the document with these strings, each replaced."""
         label = msgspec.json.encode(make_label(UNJUDGED).decode())
         begins, ends = self._begins, self._ends
         gaps = (self.body[ends[n] : begins[n + 1]] for n in range(first, last))
@@ -77,13 +77,13 @@ class Document:
 
 
 def _is_within(number: int, ranges: list[range]) -> bool:
-    """Whether one of these ranges, which are in order, holds the number."""
+    """Whether one of these ordered ranges contains the number."""
     at = bisect_right(ranges, number, key=lambda one: one.start) - 1
     return at >= 0 and number in ranges[at]
 
 
 Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int], bool]
-# Signs, spaces and the letters of `true`, `false` and `null`.
+# Punctuation, spaces and the letters of `true`, `false` and `null`.
 _BESIDE_STRINGS = b" \t\r\n{}[],:truefalsn"
 
 
@@ -135,7 +135,7 @@ def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tup
             string = text.find(STRING_END, end)
             string = string if string >= 0 else len(text)
         last = end + _UNJUDGED_AFTER if end + _UNJUDGED_AFTER < string else string
-        # A value may go on behind what an earlier candidate removes.
+        # A value may continue after what an earlier candidate removes.
         if start <= stop:
             if last > stop:
                 stop = last

@@ -1,4 +1,4 @@
-"""What is looked at around an anchor: the form of a token, the construct around a value, the value after a name."""
+"""Checks around an anchor: the form of a token, the construct around a value, the value after a name."""
 
 import re
 from collections.abc import Callable
@@ -12,13 +12,11 @@ from holdfast.analysis.redact.spans import REDACTED, Span
 from holdfast.core.lazy import lazy_value
 
 Finder = Callable[[bytes, int, int], "list[Span] | Span | int | None"]
-"""(text, start and end of the anchor) → what to remove; or how much work it was to see that there is nothing, where that was
-less than such a candidate may cost."""
+"""(text, start, end of the anchor) → the span to remove; or how much work it took to find none, if less than budgeted."""
 Cost = int | Callable[[bytes, int, int], int]
-"""What a candidate may cost in units of work.py, or how that is known from the text."""
+"""The cost of a candidate in units of work.py, or a function of the text."""
 WORK_OF_TOKEN, WORK_OF_PLACE, WORK_OF_BACK, WORK_OF_NAME, WORK_OF_RUN = 1, 2, 20, 21, 18
-"""Of one candidate: of a form, of a place that is read forward or back, of a name, after which a value is read in many
-notations, and of a long run."""
+"""Per candidate: a form, a place read forward or back, a name after which many notations are tried, a long run."""
 _WORK_OF_TABLE, _WORK_OF_KEY_SET = 60, 56
 BLOCK_FINDERS: dict[str, tuple[Finder, Cost]] = {
     "private-key": (find_private_key, WORK_OF_BACK),
@@ -29,16 +27,16 @@ BLOCK_FINDERS: dict[str, tuple[Finder, Cost]] = {
     "table-values": (tables.find_table_values, _WORK_OF_TABLE),
     "copied-values": (tables.find_copied_values, _WORK_OF_TABLE),
 }
-"""What reads more than a line, by the name that rules give it."""
-# In bytes: how far the pattern of a token reads, so that a long run cannot make it slow.
+"""Finders that read more than a line, by the name that rules use."""
+# In bytes: how far a token's pattern reads, so that a long run cannot make it slow.
 _LONGEST = 8192
 _NEAR = 404
-# In bytes: how much of what comes before a place costs a unit more.
+# In bytes of preceding text per additional unit.
 _PER_BACK = 9
 
 
 def token_finder(rule: TokenRule) -> Finder:
-    """Looks at the form of the token around its anchor."""
+    """Check the form of the token around its anchor."""
     check = judge.JUDGES.get(rule.check)
     is_strict, head = rule.left == "strict", rule.head
     pattern = lazy_value(lambda: re.compile(rule.pattern.encode()))
@@ -60,7 +58,7 @@ def token_finder(rule: TokenRule) -> Finder:
 
 
 def _match_with_head(pattern: re.Pattern[bytes], text: bytes, start: int, head: int) -> re.Match[bytes] | None:
-    # Only the anchor's place is known; the head before it may be shorter than its limit.
+    # Only the anchor's position is known; the head before it may be shorter than its limit.
     for at in range(max(0, start - head), start + 1):
         match = pattern.match(text, at, min(len(text), start + _LONGEST))
         if match and start < match.end():
@@ -69,8 +67,8 @@ def _match_with_head(pattern: re.Pattern[bytes], text: bytes, start: int, head: 
 
 
 def _may_begin_token(text: bytes, start: int, strict: bool) -> bool:
-    """Whether a token may begin here: not within a word, unless a colour of the terminal comes before it.
-    `strict`: not within a name or a number either."""
+    """Whether a token may begin here: not within a word, unless a terminal colour precedes it. `strict`: not within a
+    name or number either."""
     last = text[start - 1 : start] if start else b""
     if last == b"m" and PATTERNS.colour_end.search(text, max(0, start - 16), start):
         return True

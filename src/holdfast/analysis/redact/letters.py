@@ -1,4 +1,4 @@
-"""Letters that no word has: a random value in one case, without a digit."""
+"""Recognises random letters by pairs that no word has."""
 
 from holdfast.analysis.redact.rule_data import PATTERNS, RULES
 
@@ -7,7 +7,7 @@ _RARE = frozenset((letter + after).encode() for letter, more in RULES.rare_pairs
 
 
 def is_speakable(word: bytes) -> bool:
-    """Most words have no rare pair of letters, and a long one may have one (`nickname`)."""
+    """Most words have no rare letter pair, and a long one may have one (`nickname`)."""
     return 4 * _count_rare(word) < len(word) - 1
 
 
@@ -16,7 +16,7 @@ def _count_rare(word: bytes) -> int:
 
 
 def is_unspeakable(value: bytes) -> bool:
-    """`lgbxylovczroslurwezbbiyn`: one word in one case, of whose pairs of letters a quarter are rare."""
+    """`lgbxylovczroslurwezbbiyn`: one word in one case, a quarter of whose letter pairs are rare."""
     if not PATTERNS.one_word.fullmatch(value) or not (value.islower() or value.isupper()):
         return False
     low = value.lower()

@@ -1,4 +1,4 @@
-"""The stem as a part of its name: `pass` in `db_pass` and `dbPass`, and not in `compass`."""
+"""The stem as a part of its name: `pass` in `db_pass` and `dbPass`, but not in `compass`."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ from holdfast.analysis.redact.spans import KEY_END
 
 
 def word_before_stem(before: bytes) -> bytes:
-    """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
+    """The word right before the stem: `api` in `MY_API_KEY` and `myApiKey`."""
     return _last_word(before[-24:])
 
 
@@ -26,13 +26,13 @@ def is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if _is_glued(last, stem):
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
-        # `token` is a secret unless a word before it says otherwise; `key` is one only with such a word.
+        # `token` is a secret unless the word before it says otherwise; `key` is one only with such a word.
         return stem[:1] in b"tT" or _may_be_secret_key(before, last, stem)
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
 
 def _is_glued(last: bytes, stem: bytes) -> bool:
-    """Whether it runs on from the letter before it without a change of case."""
+    """Whether it continues the letter before it without a change of case."""
     if stem[:1].islower() or not stem[:1].isalpha():
         return last.isalpha() and last.isascii()
     # `SMBPass`: an abbreviation in capitals, then a word of its own.
@@ -40,7 +40,7 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
-    # `apikey` is written without a separator; other letters before `key` make another word (`monkey`).
+    # `apikey` is written without a separator; other letters before `key` form another word (`monkey`).
     if rule.part == "key":
         return word_before_stem(before).endswith(GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
     if before[-6:].lower().endswith(_WITH_PASS):
@@ -49,7 +49,7 @@ def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> b
 
 
 def _may_be_secret_key(before: bytes, last: bytes, stem: bytes) -> bool:
-    """A cheap look at what comes before `key`: most keys are those of a table."""
+    """A cheap test of what precedes `key`: most keys are those of a table."""
     if last == b" ":
         return stem == b"Key" or before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
     if last in (b"_", b"-", b"."):
@@ -60,4 +60,4 @@ def _may_be_secret_key(before: bytes, last: bytes, stem: bytes) -> bool:
 _SPOKEN_QUALIFIERS = tuple(word + b" " for word in WORDS.secret_qualifier)
 _WITH_PASS, _GLUED_KEY = tuple(WORDS.with_pass), tuple(WORDS.glued_key)
 GLUED_TOKEN = (*_GLUED_KEY, *WORDS.glued_token)
-"""What may come before `token` without a sign between them."""
+"""What may precede `token` without a separator."""

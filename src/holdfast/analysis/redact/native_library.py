@@ -1,4 +1,4 @@
-"""The native library: its functions, and the memory that they write to."""
+"""Loads the native library and manages the memory it writes to."""
 
 import ctypes
 import threading
@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def load_library() -> ctypes.CDLL | None:
-    """The library that was built for this machine with the package, if one was."""
+    """The library built for this machine with the package, if any."""
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("libanchors.so")))
         find = library.holdfast_find_anchors
@@ -34,13 +34,13 @@ def load_library() -> ctypes.CDLL | None:
 
 
 FindWord = Callable[[bytes, int], int]
-"""(text, where to begin) → where the word is, or the text's length."""
+"""(text, start) → the position of the word, or the text's length."""
 
 
 @cache
 def word_search(word: bytes) -> FindWord | None:
-    """For a word, given in lower case, in any mixture of capitals. In a long text it takes a tenth of what `find` and patterns
-    do; None without the library."""
+    """A search for a lowercase word in any mix of case. In a long text ten times faster than `find` and patterns; None
+    without the library."""
     library = load_library()
     if library is None:
         return None
@@ -49,7 +49,7 @@ def word_search(word: bytes) -> FindWord | None:
 
 
 class _Buffers(threading.local):
-    """What the library writes to. Kept between calls: fresh memory costs more than the work that is done in it."""
+    """Buffers for the library, kept between calls because fresh memory costs more than the work done in it."""
 
     def __init__(self) -> None:
         self.count = ctypes.c_size_t()
@@ -64,14 +64,14 @@ class _Buffers(threading.local):
 
     def of_size(self, size: int, numbers: int) -> tuple[Any, Any]:
         if size > len(self._text) or numbers > len(self._numbers):
-            # One very large text must not hold its memory for the life of the thread.
+            # One very large text must not occupy its memory for the life of the thread.
             if size > _MOST_KEPT:
                 return ctypes.create_string_buffer(size), (ctypes.c_uint32 * numbers)()
             self._make(max(size, len(self._text)), max(numbers, len(self._numbers)))
         return self._text, self._numbers
 
     def numbers(self, offsets: Any, width: int) -> memoryview:
-        """What the library wrote, as a copy: the next call writes over it."""
+        """A copy of what the library wrote: the next call overwrites it."""
         return memoryview(ctypes.string_at(offsets, 4 * width * self.count.value)).cast("I")
 
 

@@ -1,4 +1,4 @@
-"""How a value is put to a name, and where the value ends."""
+"""Reads how a value is assigned to a name, and where the value ends."""
 
 import re
 from functools import cache
@@ -9,13 +9,13 @@ from holdfast.analysis.redact.rule_data import PATTERNS, RULES, WORDS
 from holdfast.analysis.redact.spans import KEY_END
 
 _LONGEST = 4096
-# A name that goes on may have a tail, which the shorter pattern does not read.
+# A name that continues may have a tail, which the shorter pattern does not read.
 _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _BROWSER_REACH = 340
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A value that was found after a name."""
+    """A value found after a name."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Value(msgspec.Struct, frozen=True):
 
 def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
     """The pattern that reads what follows a name here."""
-    # A cheap search rules the costly pattern out at most names.
+    # A cheap search rules out the costly pattern for most names.
     if PATTERNS.browser.search(text, end, end + 90) and _has_browser_word(text[end : end + _BROWSER_REACH].lower()):
         return PATTERNS.after_name
     is_longer = end < len(text) and text[end] in _GOES_ON
@@ -59,7 +59,7 @@ def read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     limit = min(len(text), start + _LONGEST)
     is_bare = ends is PATTERNS.unquoted
     stop = _end_of_bare(text, name, start, limit) if is_bare else _end_of(ends, text, start, limit)
-    # The value is an object, and this its key.
+    # The value is an object, and this is its key.
     if stop <= start or (after_key and text[stop : stop + 1] == KEY_END):
         return None
     quoted, below = bool(quote) or after_key or ends is PATTERNS.to_tag, b"\n" in match[0]
@@ -83,7 +83,7 @@ def _end_of(value: re.Pattern[bytes], text: bytes, start: int, limit: int) -> in
 
 
 def _end_of_bare(text: bytes, name: int, start: int, limit: int) -> int:
-    """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
+    """A bare value ends at `,` `;` `&` and the like, except on a line of its own."""
     in_login = _in_login(text, name)
     if not in_login and _begins_line(text, name) and not _in_query(text, name):
         stop = _end_of(PATTERNS.unquoted, text, start, limit)
@@ -99,7 +99,7 @@ def _end_of_bare(text: bytes, name: int, start: int, limit: int) -> int:
 
 
 def _begins_line(text: bytes, name: int) -> bool:
-    """Whether only what may come before a name comes before it on its line."""
+    """Whether only what may precede a name is before it on its line."""
     first = max(0, name - 80)
     starts = [at + len(mark) for mark in WORDS.line_start if (at := text.rfind(mark, first, name)) >= 0]
     start = max(starts, default=-1 if first else 0)

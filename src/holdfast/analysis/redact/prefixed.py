@@ -1,6 +1,7 @@
-"""Tokens of issuers that no rule knows: a prefix, or a sign that joins two parts, and a long random run.
+"""Finds tokens of unknown issuers: a prefix or separator, and a long random run.
 
-Ids are written alike, so a prefix must not be one of theirs, and a run must be more random than an id is."""
+Ids look alike, so a prefix must not be one of an id, and a run must be more random than an id.
+"""
 
 import re
 
@@ -13,7 +14,7 @@ _LONGEST = 400
 
 
 def may_be_token(text: bytes, start: int, end: int) -> bool:
-    """The cheap half of `find_prefixed`: of runs that are surely none there may be thousands in a lock file."""
+    """The cheap half of `find_prefixed`: a lock file may have thousands of runs that are none."""
     sign = text[start - 1 : start]
     if sign in (b"|", b":", b"."):
         return text[start - 2 : start - 1].isdigit() or end - start >= 32
@@ -24,7 +25,7 @@ def may_be_token(text: bytes, start: int, end: int) -> bool:
 
 
 def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
-    """The token of which the run at `start:end` is a part. The native search lists only runs that may be one."""
+    """The token containing the run at `start:end`. The native search lists only runs that may be one."""
     sign = text[start - 1 : start]
     if sign in (b"_", b"-") and (token := _find_vendor_token(text, start, end)):
         return token
@@ -32,7 +33,7 @@ def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
 
 
 class _Run:
-    """A run in a form that its issuer gives it."""
+    """A run in the form of its issuer."""
 
     def __init__(self, rule: RunRule) -> None:
         self._rule, self._sign = rule, rule.sign.encode()
@@ -62,7 +63,7 @@ def _find_vendor_token(text: bytes, start: int, end: int) -> Span | None:
         return None
     more = PATTERNS.more_pieces.match(text, end)
     last = more.end() if more else end
-    # The run goes on, so it is a part of a path or of encoded text.
+    # The run continues, so it is part of a path or of encoded text.
     if text[last : last + 1] in (b".", b"/", b"+", b"=", b"_", b"-") or last - start > _LONGEST:
         return None
     if _is_public(prefix["words"]) or PATTERNS.named_id.search(text, max(0, prefix.start() - 24), prefix.start()):
@@ -81,7 +82,7 @@ def _is_public(prefix: bytes) -> bool:
 
 
 def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
-    """Whether what follows the prefix, of which the first `run` bytes are one run, is more random than an id."""
+    """Whether the text after the prefix, whose first `run` bytes are one run, is more random than an id."""
     says_secret = bool(PATTERNS.says_secret.search(prefix))
     if not (says_secret or PATTERNS.vendor_word.match(prefix)):
         return False
@@ -93,7 +94,7 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
         return few and (says_secret or _is_base36(body, run))
     if run >= 32 and run == len(body):
         return judge.looks_random(body)
-    # Shorter or in pieces, as ids of GitHub (`kwDO…`) and those that begin with a time are.
+    # Shorter or in pieces, as GitHub ids (`kwDO…`) and ids that begin with a time.
     has_time = run == len(body) == 27 and body[:1] in b"123" and not says_secret
     if has_time or body.startswith(tuple(WORDS.public_start)):
         return False
@@ -102,14 +103,14 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
 
 
 def _is_random_run(run: bytes) -> bool:
-    # In a long run chance may well leave fewer changes of class than are asked of a short one.
+    # In a long run chance may leave fewer changes of class than are required of a short one.
     if judge.is_random_part(run):
         return True
     return judge.looks_random(run) and (len(run) >= 48 or (len(run) >= 28 and judge.is_well_mixed(run)))
 
 
 def _is_base36(body: bytes, run: int) -> bool:
-    """In one case, with more letters than hexadecimal has, and with no short piece."""
+    """In one case, with more letters than hexadecimal has, and without short pieces."""
     is_long = run >= 32 if run == len(body) else min(map(len, re.split(rb"[_-]", body))) >= 18
     beyond_hex = len(body.translate(None, b"0123456789abcdefABCDEF_-"))
     return is_long and (body.islower() or body.isupper()) and beyond_hex * 4 >= len(body)

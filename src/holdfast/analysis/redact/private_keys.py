@@ -1,18 +1,18 @@
-"""Private keys: blocks of PEM, whole or cut off, and JSON Web Keys."""
+"""Finds private keys: PEM blocks, whole or cut, and JSON Web Keys."""
 
 import re
 
 from holdfast.analysis.redact.rule_data import PATTERNS
 from holdfast.analysis.redact.spans import Span, match_around
 
-# In bytes. A private key of 16,384 bits in base64 is shorter.
+# In bytes. A 16,384-bit private key in base64 is shorter.
 _LONGEST = 20_000
 _MOST_LINES, _LONGEST_LINE = 400, 400
 
 
 def find_private_key(text: bytes, start: int, end: int) -> Span | None:
-    """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as lines of a key go; or back from an end."""
-    # The anchor is in the middle of the line; words such as `ENCRYPTED` come before it.
+    """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as key lines go; or back from an end."""
+    # The anchor is in the middle of the line, after words such as `ENCRYPTED`.
     begin = match_around(PATTERNS.key_begin, text, start, 50, end - start + 20)
     if not begin:
         return _find_tail(text, start, end)
@@ -30,13 +30,13 @@ def _holds_body(text: bytes, first: int, last: int) -> bool:
 
 
 def _next_end(text: bytes, at: int) -> re.Match[bytes] | None:
-    """The end of the key, if the next mark is one: only the text up to that mark is looked at."""
+    """The end of the key, if the next mark is one."""
     mark = text.find(b"PRIVATE KEY", at, at + _LONGEST)
     return PATTERNS.key_end.search(text, max(at, mark - 60), mark + 30) if mark >= 0 else None
 
 
 def _lines_after(text: bytes, at: int) -> int:
-    """Where the lines of base64 end. Whatever else is on the first line ends it at once."""
+    """Where the lines of base64 end. Anything else on the first line ends it at once."""
     stop = at
     for _ in range(_MOST_LINES):
         line = PATTERNS.line.match(text, at, min(len(text), at + _LONGEST_LINE))
@@ -59,7 +59,7 @@ def _find_tail(text: bytes, start: int, end: int) -> Span | None:
     for _ in range(_MOST_LINES):
         first = max(text.rfind(mark, max(0, at - 300), at - 1) for mark in (b"\n", b"\x1f")) + 1
         line = text[first:at]
-        # Words with spaces are prose, not a line of base64.
+        # Words with spaces are prose, not base64.
         if first >= at or not PATTERNS.body_line.match(line) or b" " in line.strip():
             break
         at = first
@@ -67,7 +67,7 @@ def _find_tail(text: bytes, start: int, end: int) -> Span | None:
 
 
 def find_private_jwk(text: bytes, start: int, end: int) -> list[Span]:
-    """The private parts of a JSON Web Key, in the same object after or before its type."""
+    """The private parts of a JSON Web Key, in the same object as its type."""
     spans: list[Span] = []
     for first, last in ((end, end + 3000), (max(0, start - 3000, text.rfind(b"{", 0, start) + 1), start)):
         for part in PATTERNS.jwk_part.finditer(text, first, last):

@@ -1,4 +1,4 @@
-"""Removes secrets from payloads and from text: the one place that everything stored passes through."""
+"""Removes secrets from payloads and text; everything stored passes through it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,35 +17,35 @@ _skip_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def labels_in(text: bytes) -> list[tuple[int, int]]:
-    """Where labels of an earlier redaction are."""
+    """The positions of labels from an earlier redaction."""
     return [match.span() for match in _LABEL.finditer(text)]
 
 
 def is_json(body: bytes) -> bool:
-    """Whether it is a JSON document with at least one string in it."""
+    """Whether it is a JSON document with at least one string."""
     if body.lstrip()[:1] not in (b"{", b"[", b'"'):
         return False
     try:
         _skip_json(body)
-        # What is not UTF-8 throughout is cleaned as text.
+        # Invalid UTF-8 is redacted as text.
         body.decode()
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
 
 
-# A removal can bring together what is found in the next round; the number bounds what a text may cost.
+# A removal can join parts into a new finding; the number bounds the cost.
 _MOST_ROUNDS = 4
-# In candidates: more than the longest sources have, and still bounded for a file that is nothing but names of secrets.
+# In candidates: more than the longest sources have, and bounded for a file full of secret names.
 _WORK_OF_FILE = 160_000
 # In bytes.
 _DECODE_AT_ONCE = 1 << 16
 _ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 4096, 16
-"""How long a value must be to be looked for elsewhere, and how many of one text are."""
+"""Minimum length of a value searched elsewhere, and how many are searched per text."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One secret that was removed."""
+    """One removed secret."""
 
     kind: str
 
@@ -54,7 +54,7 @@ Clean = Callable[[bytes, Work], tuple[bytes, list[Span]]]
 
 
 class Redactor:
-    """`names`: further names whose values are secret; `patterns`: regular expressions; `keep`: exact texts to leave."""
+    """`names`: further secret names; `patterns`: regular expressions; `keep`: exact texts to leave."""
 
     def __init__(
         self, names: Iterable[str] = (), patterns: Iterable[str] = (), keep: Iterable[str] = (), enabled: bool = True
@@ -65,19 +65,19 @@ class Redactor:
         self._enabled = enabled
 
     def redact(self, body: bytes) -> tuple[bytes, int]:
-        """A payload without its secrets, and how many there were. Never raises; twice is the same as once."""
+        """A payload without its secrets, and their count. Never raises; idempotent."""
         cleaned, findings = self.redact_body(body)
         return cleaned, len(findings)
 
     def redact_body(self, body: bytes) -> tuple[bytes, list[Finding]]:
-        """JSON is cleaned in its decoded strings and stays JSON; anything else is cleaned as text."""
+        """JSON is redacted in its decoded strings and stays JSON; anything else is redacted as text."""
         look = self._look_at(body) if self._enabled else None
         if not look:
             return body, []
         work = Work(len(body), look=look)
         try:
             return self._in_rounds(body, self._clean_document if is_json(body) else self._clean_text, work)
-        # JSON nested too deep for the decoder is still cleaned, as text.
+        # JSON nested too deep for the decoder is redacted as text.
         except RecursionError:
             return self._in_rounds(body, self._clean_text, work)
 
@@ -89,15 +89,15 @@ class Redactor:
         return self._in_rounds(body, clean, Work(len(body), _WORK_OF_FILE))[0]
 
     def redact_text(self, text: str) -> tuple[str, list[Finding]]:
-        """The same for text that is not JSON, or that shall be read as text."""
+        """The same for text that is not JSON, or is to be read as text."""
         if not self._enabled:
             return text, []
         body, findings = self._in_rounds(text.encode("utf-8", "surrogatepass"), self._clean_text)
         return (body.decode("utf-8", "surrogatepass"), findings) if findings else (text, [])
 
     def _look_at(self, body: bytes) -> Work | None:
-        """A short body is worth reading where it has a candidate; a long one, which always has some, where its decoded
-        strings hold a secret. What the look found out is used when it is read."""
+        """A short body is read if it has a candidate; a long one, which always has some, if its decoded strings
+        contain a secret. The results are reused when it is read."""
         # A user's patterns have no anchors, so nothing can be ruled out beforehand.
         if self._patterns:
             return Work(0)
@@ -133,7 +133,7 @@ class Redactor:
         document = known if known and known.body is body else Document(body)
         spans = self._scanner.find(document.text, work=work)
         if self._patterns:
-            # A pattern must not match across the border of two strings.
+            # A pattern must not match across two strings.
             pieces = document.pieces()
             spans = join_spans([*spans, *self._find_patterns(document.text, pieces)])
         spans = self._without_kept(document.text, add_echoes(document.text, spans))
@@ -154,7 +154,7 @@ class Redactor:
         return self._without_kept(body, add_echoes(body, spans))
 
     def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
-        # A pattern that matches a label of its own would replace it again in every round.
+        # A pattern that matches its own label would replace it in every round.
         done = labels_in(text)
         hits = [
             (start + match.start(), start + match.end(), "pattern")
@@ -171,11 +171,11 @@ class Redactor:
 
 
 def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
-    """These spans, and wherever else the same values are: programs repeat in their own words what was typed."""
+    """These spans, and all other occurrences of the same values, because programs repeat their input."""
     values: dict[bytes, str] = {}
     for start, end, kind in spans:
         value = text[start:end]
-        # A short or plain word would be removed wherever it is in ordinary text.
+        # A short or plain word would be removed from ordinary text.
         if (
             _ECHO_LEAST <= len(value) <= _ECHO_MOST
             and kind != UNJUDGED
@@ -184,7 +184,7 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
             values.setdefault(value, kind)
             if len(values) >= _ECHOED:
                 break
-    # By length: in most texts the values are equally long, and what is kept is joined once.
+    # By length: values are mostly equally long, and the kept text is joined once.
     kept = {length: _join_kept(text, spans, length - 1) for length in {len(value) for value in values}}
     echoes = [
         (at, at + len(value), kind)
@@ -196,14 +196,14 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
 
 
 def _join_kept(text: bytes, spans: list[Span], reach: int) -> bytes:
-    """What these spans, which are in order, leave of the text, each piece with so many bytes of the spans next to it."""
+    """What these ordered spans leave of the text, each piece with so many bytes of the adjacent spans."""
     ends = [0, *(max(0, end - reach) for _, end, _ in spans)]
     starts = [*(start + reach for start, _, _ in spans), len(text)]
     return b"\n".join(text[first:last] for first, last in zip(ends, starts, strict=True))
 
 
 def _find_places(text: bytes, value: bytes) -> Iterator[int]:
-    """Where it is, except within a longer word."""
+    """Its positions, except within a longer word."""
     at = text.find(value)
     while at >= 0:
         end = at + len(value)
@@ -213,7 +213,7 @@ def _find_places(text: bytes, value: bytes) -> Iterator[int]:
 
 
 def _compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[bytes]]:
-    """What cannot be compiled is left out: settings report it, redaction must not fail."""
+    """Invalid patterns are omitted: settings report them, and redaction must not fail."""
     usable = []
     for pattern in patterns:
         try:

@@ -1,4 +1,4 @@
-"""Compiles the rules of rules/*.toml into one document that loads quickly. It needs the standard library only."""
+"""Compiles rules/*.toml into one document that loads quickly, with the standard library only."""
 
 import base64
 import hashlib
@@ -32,14 +32,14 @@ _PIECE = re.compile(
     r"<(?P<alphabet>\w)(?P<least>\d+)(?:-(?P<most>\d+)|(?P<more>\+))?>"
     r"|\((?P<choice>[^()]*)\)|\{(?P<anchor>[^{}]*)\}|(?P<literal>[^<({]+)"
 )
-# In characters: what `+` may match at most.
+# In characters: the most that `+` matches.
 _MOST = 4096
 _FRAGMENT = re.compile(r"\(\?&(word:)?([a-z_-]+)\)")
 Piece = dict[str, str | None]
 
 
 def read_sources(folder: Path = SOURCES) -> dict[str, Any]:
-    """All rule files as one: tables are merged, lists are joined in the order of the files' names."""
+    """All rule files as one: tables are merged, lists joined in file-name order."""
     merged: dict[str, Any] = {}
     for file in sorted(folder.glob("*.toml")):
         for key, value in tomllib.loads(file.read_text(encoding="utf-8")).items():
@@ -63,13 +63,13 @@ def _list_words(words: str | list[Any]) -> list[str]:
 
 
 def fingerprint(folder: Path = SOURCES) -> str:
-    """Of the sources and of this compiler."""
+    """Of the sources and this compiler."""
     files = (*sorted(folder.glob("*.toml")), Path(__file__))
     return hashlib.blake2b(b"\0".join(file.read_bytes() for file in files), digest_size=16).hexdigest()
 
 
 def compile_rules(folder: Path = SOURCES) -> dict[str, Any]:
-    """What `rule_data.Rules` holds."""
+    """Build the contents of `rule_data.Rules`."""
     rules = resolve(read_sources(folder))
     return {
         "fingerprint": fingerprint(folder),
@@ -93,7 +93,7 @@ def _as_range(size: int | list[int]) -> list[int]:
 
 
 def resolve(rules: dict[str, Any]) -> dict[str, Any]:
-    """The same rules with their fragments, anchors, forms and stems expanded."""
+    """Expand fragments, anchors, forms and stems of the rules."""
     words, notations = rules["words"], rules["notation"]
     fragments = {
         **rules["fragments"],
@@ -129,7 +129,7 @@ def expand(pattern: str, fragments: Mapping[str, str], words: Mapping[str, Itera
 
 
 def expand_anchors(anchors: Iterable[str | list[Any]]) -> Iterator[str]:
-    """A list among them stands for every text that has one of each of its parts."""
+    """A list among them stands for every combination of its parts."""
     for anchor in anchors:
         if isinstance(anchor, str):
             yield anchor
@@ -148,14 +148,14 @@ def _compile_place(
 
 
 def _precision(rule: Mapping[str, Any]) -> tuple[int, int]:
-    """Of two forms of one token the one with the longer prefix names it, then the one with fewer characters to choose from."""
+    """Of two forms of one token, prefer the longer prefix, then the smaller alphabet."""
     alphabets = [piece["alphabet"] for piece in parse_pieces(rule["shape"]) if piece["alphabet"]]
     return -min(map(len, rule["anchors"])), max((len(ALPHABETS[name]) for name in alphabets), default=0)
 
 
 def _compile_token(rule: Mapping[str, Any], common: set[str]) -> dict[str, Any]:
     shape = parse_shape(rule["shape"])
-    # The search itself checks what comes before a common anchor; otherwise too many hits reach Python.
+    # The search itself checks what precedes a common anchor; otherwise too many hits reach Python.
     is_common = any(len(anchor) <= 2 or anchor in common for anchor in shape["anchors"])
     alone = rule.get("left") == "strict" and not shape["head"] and is_common
     begins = alone or rule.get("left") == "any" or rule["shape"].startswith("{")
@@ -166,7 +166,7 @@ def _compile_token(rule: Mapping[str, Any], common: set[str]) -> dict[str, Any]:
 
 
 def parse_shape(source: str) -> dict[str, Any]:
-    """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
+    """Parse the notation. Raises ValueError without a searchable literal of at least two characters."""
     pieces = parse_pieces(source)
     marked = next((n for n, piece in enumerate(pieces) if piece["anchor"] is not None), None)
     anchors = _leading_literals(pieces) if marked is None else [pieces[marked]["anchor"] or ""]
@@ -174,7 +174,7 @@ def parse_shape(source: str) -> dict[str, Any]:
         raise ValueError(f"the shape {source!r} has no literal to search for")
     return {
         "anchors": anchors,
-        # How many characters may come before the anchor.
+        # How many characters may precede the anchor.
         "head": 0 if marked is None else _total_width(pieces[:marked]),
         "pattern": _bound_pattern("".join(map(_piece_pattern, pieces)), pieces[-1]),
         "follow": _following_alphabet(pieces, marked),
@@ -193,7 +193,7 @@ def _leading_literals(pieces: list[Piece]) -> list[str]:
 
 
 def _following_alphabet(pieces: list[Piece], marked: int | None) -> tuple[bytes, int, bytes]:
-    """What follows the anchor, at least how many of them, and the character after exactly so many."""
+    """The alphabet after the anchor, its minimum count, and the character after exactly that many."""
     first = (
         next((n for n, piece in enumerate(pieces) if piece["alphabet"]), len(pieces)) if marked is None else marked + 1
     )
@@ -223,7 +223,7 @@ def _piece_pattern(piece: Piece) -> str:
 
 
 def _class_of(piece: Piece) -> str:
-    """The alphabet as a character class, with ranges for runs of it."""
+    """The alphabet as a character class with ranges."""
     alphabet = ALPHABETS[piece["alphabet"] or ""]
     ranges = "".join(f"{run[0]}-{run[-1]}" for run in (_LOWER, _UPPER, _DIGITS) if run in alphabet)
     rest = [sign for sign in alphabet if not any(sign in run for run in (_LOWER, _UPPER, _DIGITS) if run in alphabet)]
@@ -231,7 +231,7 @@ def _class_of(piece: Piece) -> str:
 
 
 def _bound_pattern(pattern: str, last: Piece) -> str:
-    """A form of a fixed length ends where its alphabet ends: a longer run is something else."""
+    """A form of fixed length ends with its alphabet: a longer run is something else."""
     if last["alphabet"] and not last["more"]:
         pattern += f"(?!{_class_of(last)})"
     return pattern
@@ -250,14 +250,14 @@ def list_stems(rule: Mapping[str, Any], words: Mapping[str, list[str]]) -> list[
 
 
 def _misspell(word: str) -> list[str]:
-    """The word with one letter left out or with two letters swapped, as people type it in a hurry."""
+    """The word with one letter missing or two swapped, as people mistype it."""
     short = {word[:at] + word[at + 1 :] for at in range(1, len(word) - 1)}
     swapped = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
     return sorted((short | swapped) - {word})
 
 
 def stem_casings(stems: Iterable[str]) -> list[str]:
-    """Every spelling of the stems that is searched for: the search minds case."""
+    """Every spelling of the stems to search for: the search is case-sensitive."""
     spelt: dict[str, None] = {}
     for stem in stems:
         casings = (stem, stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,)
@@ -268,7 +268,7 @@ def stem_casings(stems: Iterable[str]) -> list[str]:
 
 
 def name_guard(rule: Mapping[str, Any], stem: str, guards: Mapping[str, int], short_names: Iterable[str]) -> int:
-    """What native/guards.h asks of a name: no more than `assignment.find_value` does."""
+    """The condition native/guards.h checks for a name, never stricter than `assignment.find_value`."""
     judge, part, width = rule["judge"], rule.get("part", ""), rule.get("stem_width", 0)
     guard: int = guards["value"] | width << 8
     guard |= guards["random"] if judge in ("token", "strong") else 0
@@ -286,8 +286,8 @@ def name_guard(rule: Mapping[str, Any], stem: str, guards: Mapping[str, int], sh
 # The anchors of all rules.
 
 Anchor = tuple[bytes, int, bytes, int, bool, bytes, int]
-"""As `anchors.Anchor`: a text to search for, the number of its finder, the bytes that must follow it and how many; whether
-nothing may come before it; the byte behind them; its guard."""
+"""As `anchors.Anchor`: the text, its finder's number, the bytes that must follow and how many, whether nothing may
+precede it, the next byte, its guard."""
 After = tuple[bytes, int, bytes]
 
 
@@ -332,7 +332,7 @@ def _members(row: Mapping[str, str]) -> bytes:
 
 
 def _list_marks(rules: Mapping[str, Any]) -> Iterator[tuple[int, str, int, bool]]:
-    """The number of each mark of another spelling, the mark, its guard, and whether nothing may come before it."""
+    """For each mark of another spelling: its number, text, guard, and whether nothing may precede it."""
     words, numbers, far = rules["words"], rules["limits"]["marks"], rules["limits"]["guards"]["far"]
     apart = {
         "escapes": words["escape_mark"],
@@ -361,20 +361,20 @@ def _percent_marks(signs: str) -> list[str]:
 
 
 def _base64_marks(stems: Iterable[str]) -> list[str]:
-    """How these words look inside base64, at each of the three places they may begin at."""
+    """How these words look in base64, at each of three alignments."""
     marks = set()
     for stem, shift in itertools.product(stems, range(3)):
         encoded = base64.b64encode(b"\0" * shift + stem.encode()).decode()
-        # The first and last characters also depend on the bytes around the stem: they are left out.
+        # The first and last characters also depend on neighbouring bytes and are omitted.
         first, last = (0, 2, 3)[shift], (len(stem) + shift) * 8 // 6
-        # Shorter marks appear in base64 by chance.
+        # Shorter marks occur in base64 by chance.
         if last - first >= 5:
             marks.add(encoded[first:last])
     return sorted(marks)
 
 
 def pack_anchor(anchor: Anchor, entry: struct.Struct, texts: bytearray, classes: dict[bytes, int]) -> bytes:
-    """One entry of the native search; the anchor's text is added to `texts`, a new class to `classes`."""
+    """One entry of the native search; extends `texts` and `classes`."""
     text, number, follow, count, alone, then, guard = anchor
     kind = classes.setdefault(class_table(follow), len(classes)) if count else 0
     packed = entry.pack(len(texts), number, 0, len(text), 0, count, kind, alone | (then[0] << 8 if then else 0), guard)
@@ -385,7 +385,7 @@ def pack_anchor(anchor: Anchor, entry: struct.Struct, texts: bytearray, classes:
 def pack_anchors(rules: Mapping[str, Any]) -> dict[str, Any]:
     left = rules["words"]["left_of_token"][0].encode("latin-1")
     entry, texts = struct.Struct(rules["limits"]["entry"]), bytearray()
-    # The library expects the classes 0 to 2 in this order.
+    # The library expects classes 0 to 2 in this order.
     classes = {class_table(members): n for n, members in enumerate((b"", left, ALPHABETS["w"].encode()))}
     entries = b"".join(pack_anchor(anchor, entry, texts, classes) for anchor in list_anchors(rules))
     packed = {"texts": bytes(texts), "entries": entries, "classes": b"".join(classes)}
@@ -412,7 +412,7 @@ _GUARD_LISTS = {
     "tail": True, "said": True, "glued_key": False, "glued_token": False, "plain_qualifier": True, "cookie_name": False,
     "no_password": True, "public_prefix": True, "secret_prefix": False,
 }  # fmt: skip
-"""The lists in the order of native/search.h, and whether each is long: then its words are found by their length."""
+"""The lists in the order of native/search.h, and whether each is long enough to index by length."""
 
 
 def pack_guard_words(words: Mapping[str, Iterable[str]]) -> list[bytes]:
@@ -424,7 +424,7 @@ def _listed(words: Iterable[str]) -> bytes:
 
 
 def _indexed(words: Iterable[str]) -> bytes:
-    """Where the words of each length begin, then the words, the short ones first."""
+    """The offsets of each length, then the words, short ones first."""
     by_length = [sorted({word for word in words if len(word) == length}) for length in range(32)]
     sizes = [sum(map(len, same)) for same in by_length]
     begins = itertools.accumulate(sizes, initial=2 * (len(sizes) + 1))

@@ -1,4 +1,4 @@
-"""The rules as the engine reads them: one compiled document, or the TOML files where that is missing or stale."""
+"""Loads the compiled rules, or compiles the TOML files if those are missing or stale."""
 
 import re
 from pathlib import Path
@@ -10,49 +10,49 @@ _SOURCES, _COMPILED = Path(__file__).with_name("rules"), Path(__file__).with_nam
 
 
 class TokenRule(msgspec.Struct, frozen=True):
-    """A secret whose own form gives it away, wherever it is."""
+    """A secret recognisable by its own form, anywhere."""
 
     kind: str
     pattern: str
     head: int = 0
-    """How many characters may come before the anchor."""
+    """How many characters may precede the anchor."""
     check: str = ""
     """A name in `judge.JUDGES`: a checksum, or that the rest is random."""
     left: str = ""
-    """What may not come before it. `strict`: letter, digit, `_`, `-`, `.`, `/`; `private`: `pk`."""
+    """What may not precede it. `strict`: letter, digit, `_`, `-`, `.`, `/`; `private`: `pk`."""
     begins: bool = False
-    """Whether anything may come before it, or the search has checked what does."""
+    """Whether anything may precede it, or the search has checked that."""
 
 
 class PlaceRule(msgspec.Struct, frozen=True):
-    """A secret that only the construct around it gives away. The pattern is matched where an anchor begins."""
+    """A secret recognisable only by its context. The pattern is matched where an anchor begins."""
 
     kind: str
     pattern: str
-    """The group `secret` is what is removed."""
+    """Its group `secret` is removed."""
     judge: str
     back: int = 0
     """How many bytes before the anchor the pattern may begin."""
     needs: str = ""
-    """This must follow within 400 bytes: a quick look that spares the pattern."""
+    """Must follow within 400 bytes: a quick test before the pattern."""
 
 
 class NameRule(msgspec.Struct, frozen=True):
-    """Names whose values are secret, in any notation that puts a value to a name."""
+    """Names whose values are secret, in any notation."""
 
     kind: str
     judge: str
-    """`password`: any value but a reference or a word that explains; `token`: only what looks random."""
+    """`password`: any value but a reference or an explanatory word; `token`: only what looks random."""
     spoken: bool = True
     """Whether a sentence may give the value (`the password is …`)."""
     part: str = ""
-    """`word`: the stem must be a whole part of the name; `key`: what comes before it decides."""
+    """`word`: the stem must be a whole part of the name; `key`: what precedes it decides."""
     stem_width: int = 0
-    """How many characters at the end of a stem are the name's own word; the rest is what comes before it."""
+    """How many characters at the end of a stem are the name's own word."""
 
 
 class RunRule(msgspec.Struct, frozen=True):
-    """A long run of letters and digits in a form that its issuer gives it."""
+    """A long run of letters and digits in the form of its issuer."""
 
     kind: str
     judge: str
@@ -69,7 +69,7 @@ class RunRule(msgspec.Struct, frozen=True):
 
 
 class PackedAnchors(msgspec.Struct, frozen=True):
-    """The anchors of all rules as the native search takes them."""
+    """The anchors of all rules in the form of the native search."""
 
     texts: bytes
     entries: bytes
@@ -80,7 +80,7 @@ class PackedAnchors(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Sizes that the native search and Python share."""
+    """Sizes shared by the native search and Python."""
 
     entry: str
     marks: dict[str, int]
@@ -124,7 +124,7 @@ def load_rules() -> Rules:
 
 
 def _is_older() -> bool:
-    """Whether a source was written after the compiled rules; an installation writes files in any order."""
+    """Whether a source is newer than the compiled rules; an installer writes files in any order."""
     built = _COMPILED.stat().st_mtime_ns
     sources = (*_SOURCES.glob("*.toml"), Path(__file__).with_name("rule_compiler.py"))
     return any(file.stat().st_mtime_ns > built for file in sources)
@@ -135,14 +135,14 @@ def _compile_rules() -> Rules:
 
 
 def _compiler() -> Any:
-    # Not loaded at the top: a process with compiled rules does without it.
+    # Imported here: a process with compiled rules doesn't need it.
     from holdfast.analysis.redact import rule_compiler
 
     return rule_compiler
 
 
 class _Patterns:
-    """The patterns of the rule files by name, each compiled when it is first used."""
+    """The rules' patterns by name, compiled on first use."""
 
     def __getattr__(self, name: str) -> re.Pattern[bytes]:
         try:
@@ -154,7 +154,7 @@ class _Patterns:
 
 
 class _Words:
-    """The word lists of the rule files by name."""
+    """The rules' word lists by name."""
 
     def __getattr__(self, name: str) -> frozenset[bytes]:
         try:

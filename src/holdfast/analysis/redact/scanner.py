@@ -1,4 +1,4 @@
-"""One pass over a text: an Aho–Corasick automaton finds candidates, and only those are checked."""
+"""Scans a text once for candidates and checks only those."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,11 +11,11 @@ from holdfast.analysis.redact.rule_data import PATTERNS, RULES, NameRule
 from holdfast.analysis.redact.spans import UNJUDGED, Span, join_spans
 from holdfast.analysis.redact.work import WORK_OF_LOOK, Work, work_of_found, work_of_unpacked, work_of_view
 
-# With more hits than this, results are remembered by surroundings: logs repeat the same lines.
+# With more hits than this, results are cached by surroundings: logs repeat lines.
 _MEMO_AFTER = 60
 # In bytes around an anchor. The native search compares the same stretch.
 _BEFORE, _AFTER = RULES.limits.before, RULES.limits.after
-# So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
+# With this many hits undecoded JSON must be decoded; judging them one by one would cost more.
 _MOST_UNDECODED = 64
 
 
@@ -26,7 +26,7 @@ _ESCAPES, _DECODES, _PERCENTS, _COLOURS, _ENCODED = (
 
 
 class _Finders:
-    """The finders of all rules by their numbers, which follow those of the marks; each is made when it is first used."""
+    """The finders of all rules by number, after those of the marks; created on first use."""
 
     def __init__(self, names: list[NameRule]) -> None:
         self.first = len(_MARKS)
@@ -51,7 +51,7 @@ class _Finders:
 
 
 class Scanner:
-    """Finds the spans of secrets in bytes. `names` are further names whose values are secret."""
+    """Finds the spans of secrets in bytes. `names` are further secret names."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         own = [name for name in names if name]
@@ -65,7 +65,7 @@ class Scanner:
         self._search = AnchorSearch(table, self._finders.runs, RULES.search.guard_words)
 
     def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
-        """The spans in order, without overlap. `depth`: how many spellings within one another are read."""
+        """The spans in order, without overlap. `depth`: how many nested spellings are read."""
         work = work or Work(len(text))
         got = self._search_once(text, work)
         if (
@@ -93,8 +93,8 @@ class Scanner:
         return join_spans(spans)
 
     def may_hold_secret(self, body: bytes) -> bool:
-        """Whether it is worth decoding: it has a candidate. Undecoded it cannot be judged: where a line ends, or a value,
-        an escape hides."""
+        """Whether it is worth decoding, i.e. has a candidate. Undecoded it cannot be judged: escapes hide where a line
+        or value ends."""
         got = self._search.find(body, once=True, most=_MOST_UNDECODED)
         hits = [hit for hit in got.hits if hit[0] != _COLOURS]
         return (
@@ -105,14 +105,14 @@ class Scanner:
         )
 
     def look_at(self, text: bytes) -> Work | None:
-        """What a first look gave, if there is a secret, or so many candidates that only a closer look can tell."""
+        """The results of a first look, if there is a secret, or too many candidates to tell."""
         look = Work(0, WORK_OF_LOOK, is_look=True)
         return look if self.find(text, work=look) else None
 
     def _find_plain(self, text: bytes, got: Hits, work: Work) -> tuple[list[Span], list[Hit]]:
-        """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
+        """Repeated text is checked once; only if it is a secret are all its positions searched."""
         spans = self._check(got, text, work) if got.hits else []
-        # Repeated hits were left out; they are a secret as well, so all of them must be listed.
+        # Repeated hits were omitted; they are secrets too, so all of them must be listed.
         if got.left_out and spans and not work.is_look:
             got = self._search.find(text, judged=work.left)
             work.count_search(got)
@@ -136,11 +136,11 @@ class Scanner:
         cached_spans, hits = work.known, got.hits
         many = work.is_look or bool(cached_spans) or len(hits) > _MEMO_AFTER
         for at, (number, start, end) in enumerate(hits):
-            # Marks of other spellings are for `_find_spelt`.
+            # Marks of other spellings are handled by `_find_spelt`.
             if number < first_finder:
                 continue
             if many:
-                # With its place in it: near an end of the text two hits can have the same stretch.
+                # Includes its position: near an end of the text two hits can have the same stretch.
                 before_it = min(start, _BEFORE)
                 around = number, before_it, end - start, text[start - before_it : end + _AFTER]
                 before = cached_spans.get(around)
@@ -150,7 +150,7 @@ class Scanner:
             finder, cost = self._finders[number], self._finders.costs[number]
             units = cost if isinstance(cost, int) else cost(text, start, end)
             if not work.spend(units):
-                # A look is asked whether there may be a secret, not where.
+                # A look asks whether there may be a secret, not where.
                 rest = hits[at : at + 1] if work.is_look else hits[at:]
                 return all_spans + unjudged_spans(text, [hit[1:] for hit in rest if hit[0] >= first_finder], got.rest)
             spans = _run_finder(finder, text, start, end)
@@ -162,13 +162,13 @@ class Scanner:
             all_spans += spans
             if spans and work.is_look:
                 return all_spans
-            # Reused only if it ends inside the compared stretch: at its edge a span may go on.
+            # Reused only if it ends inside the compared stretch: at its edge a span may continue.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
         return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
-        """What other spellings hide."""
+        """Find what other spellings hide."""
         spans: list[Span] = []
         percents = sorted(hit[1] for hit in hits if hit[0] == _PERCENTS)
         encoded = sorted(hit[1] for hit in hits if hit[0] == _ENCODED)
@@ -183,7 +183,7 @@ class Scanner:
         for places, percent in ((escapes, False), (percents, True)):
             if places:
                 spans += decoded_forms.find_in_windows(text, places, find, work.spellings, percent)
-        # What was not read is removed with the strings it is in.
+        # Unread text is removed with its strings.
         spans = [
             whole
             for span in spans
@@ -195,17 +195,17 @@ class Scanner:
 
 
 def _is_token_count(body: bytes, start: int, end: int) -> bool:
-    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
+    """`"tokens":{"input":12}`: every model answer has such counts. A name within it is a separate hit."""
     return body[start:end] == b"token" and PATTERNS.token_counts.match(body, end) is not None
 
 
 _PIECES, _WRAPPED_LEAST = 8, 8
-"""How many pieces of a value are joined, and how long the first must be where a terminal broke it."""
+"""How many pieces of a value are joined, and the minimum length of the first if a terminal wrapped it."""
 
 
 def _extend_span(text: bytes, span: Span, pieces: dict[int, int], work: Work) -> Span:
-    """A value goes on where a string is joined to the next one, or where a terminal broke the line. `pieces` remembers
-    where the piece ends that follows a place: of many lines below one another each is read once."""
+    """A value continues in a joined string, or after a wrapped line. `pieces` caches where the next piece ends, so
+    that each line is read once."""
     start, end, kind = span
     for _ in range(_PIECES):
         more = PATTERNS.joined.match(text, end)
@@ -214,7 +214,7 @@ def _extend_span(text: bytes, span: Span, pieces: dict[int, int], work: Work) ->
             continue
         if end not in pieces:
             wrapped = PATTERNS.wrapped.match(text, end)
-            # A line that follows is part of the value only if it looks random, as a wrapped token does, or cannot be judged.
+            # A following line belongs to the value only if it looks random, like a wrapped token, or cannot be judged.
             is_part = wrapped and (not work.spend() or judge.looks_random(wrapped["rest"]))
             pieces[end] = wrapped.end() if wrapped and is_part else end
         if pieces[end] == end or end - start < _WRAPPED_LEAST:

@@ -1,4 +1,4 @@
-"""Stretches of the scanned text: what is removed from it, and what ends its strings."""
+"""Spans of the scanned text that are removed, and the bytes that end its strings."""
 
 import re
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from holdfast.analysis.redact.rule_data import RULES
 
 KEY_END = b"\x1e"
-"""Ends a key of a JSON object in the text that is scanned."""
+"""Ends a JSON key in the scanned text."""
 STRING_END = b"\x1f"
-"""Ends any other string of it."""
+"""Ends any other string."""
 UNJUDGED = "unjudged"
-"""The kind of what holds more candidates than can be judged: it is removed unread."""
+"""The kind of text with more candidates than can be judged: it is removed unread."""
 REDACTED = b"[redacted:"
 Span = tuple[int, int, str]
 """Start, end and kind of what is removed."""
@@ -20,7 +20,7 @@ _GENERIC = frozenset(
 """Kinds that say less about a secret than a form that names its issuer."""
 
 
-# Of two forms of one token the more precise one comes first among the rules; generic kinds come last.
+# Of two forms of one token the more precise one comes first; generic kinds come last.
 _RANKS = {
     rule.kind: number - len(RULES.tokens) for number, rule in enumerate(RULES.tokens) if rule.kind not in _GENERIC
 }
@@ -39,9 +39,9 @@ def replace_spans(text: bytes, spans: list[Span]) -> bytes:
     return b"".join((*parts, text[at:]))
 
 
-# Callers rely on spans without overlap: `replace_spans` copies what lies between them.
+# Callers rely on spans without overlap: `replace_spans` copies the gaps.
 def join_spans(spans: list[Span]) -> list[Span]:
-    """Where two overlap, the span is both together and the kind is the one that says more."""
+    """Overlapping spans become one, with the more specific kind."""
     if len(spans) < 2:
         return spans
     spans.sort(key=lambda span: (span[0], -span[1], _RANKS.get(span[2], 0)))
@@ -57,7 +57,7 @@ def join_spans(spans: list[Span]) -> list[Span]:
 
 
 def split_lines(text: bytes, span: Span) -> Iterator[Span]:
-    """The span line by line: the ends of lines are no part of a secret."""
+    """Split spans by line, because line ends are no part of a secret."""
     at, end, kind = span
     for line in text[at:end].split(b"\n"):
         if line:
@@ -78,6 +78,6 @@ def spans_outside(spans: list[Span], places: list[tuple[int, int]]) -> list[Span
 
 
 def match_around(pattern: re.Pattern[bytes], text: bytes, at: int, before: int, after: int) -> re.Match[bytes] | None:
-    """The match that the byte `at` is in; it may begin so many bytes before and end so many after it."""
+    """The match that contains the byte `at`, beginning at most so many bytes before and ending so many after it."""
     found = pattern.finditer(text, max(0, at - before), min(len(text), at + after))
     return next((match for match in found if match.start() <= at < match.end()), None)

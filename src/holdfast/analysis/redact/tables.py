@@ -1,4 +1,4 @@
-"""Tables of text and of SQL: the name of a column says what is below it."""
+"""Finds secrets in text and SQL tables, by the names of columns."""
 
 import csv
 import re
@@ -9,20 +9,20 @@ from holdfast.analysis.redact.rule_data import PATTERNS, NameRule
 from holdfast.analysis.redact.spans import KEY_END, REDACTED, STRING_END, UNJUDGED, Span, match_around
 
 _MOST_ROWS, _ROWS_WITHOUT = 20, 3
-"""How many rows are read, and how many of them without a secret are enough."""
+"""How many rows are read, and after how many without a secret reading stops."""
 _MOST_INSERTED = 60
 _REFUSED = 4
-"""What it costs to see that there is no table, in units of work.py."""
+"""The cost of finding no table, in units of work.py."""
 
 
 def find_column(text: bytes, rule: NameRule, start: int, end: int) -> list[Span]:
-    """The name heads a column of a table with commas: the values below it."""
+    """The name heads a column of a comma-separated table: the values below it."""
     first = _begin_of_line(text, start)
     header = PATTERNS.header_line.match(text, first if first or start < 400 else start)
     if not header or header.end() < end:
         return []
     column, width = text.count(b",", first, start), header[0].count(b",")
-    # A column heading says less than an assignment, so its passwords must look mixed.
+    # A heading says less than an assignment, so its passwords must look mixed.
     name = {"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge)
     below = text.find(b"\n", header.end()) + 1
     return _read_rows(text, below, b",", [column], width, rule.kind, judge.JUDGES.get(name, judge.looks_random))
@@ -37,7 +37,7 @@ def _read_rows(
     kind: str = "table-password",
     accept: Callable[[bytes], bool] = judge.is_mixed_password,
 ) -> list[Span]:
-    """The values in these columns of rows that have so many signs between their cells."""
+    """The values in these columns, from rows with the expected number of separators."""
     spans: list[Span] = []
     without = 0
     for first, stop in _list_lines(text, at):
@@ -45,7 +45,7 @@ def _read_rows(
             break
         if PATTERNS.rule_line.match(text[first:stop]):
             continue
-        # A row with another number of signs is no part of the table.
+        # A row with another number of separators is not part of the table.
         cells = _split_row(text[first:stop], sign)
         if width is not None and len(cells) != width + 1:
             break
@@ -71,18 +71,18 @@ def _list_lines(text: bytes, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _split_row(row: bytes, sign: bytes) -> list[bytes]:
-    """The cells of a row. One in quotes may have commas of its own."""
+    """The cells of a row. A quoted one may contain commas."""
     if sign != b"," or b'"' not in row:
         return row.split(sign)
     return [cell.encode("latin-1") for cell in next(csv.reader([row.decode("latin-1")]), [])]
 
 
 def _cell_spans(text: bytes, at: int, stop: int, cells: list[bytes], columns: list[int], kind: str) -> Iterator[Span]:
-    """Where the values in these columns of a row are, without spaces and quotes around them."""
+    """The positions of the values in these columns of a row, without spaces and quotes."""
     for column, cell in enumerate(cells):
         value = cell.strip(b" \t\r\"'`")
         first = text.find(value, at, stop)
-        # A quote within a cell is written twice, so the cell is not found as it was read.
+        # A quote within a cell is doubled, so the cell is not found as it was read.
         if first < 0:
             return
         if column in columns and value and REDACTED not in value:
@@ -91,7 +91,7 @@ def _cell_spans(text: bytes, at: int, stop: int, cells: list[bytes], columns: li
 
 
 def find_table_values(text: bytes, start: int, end: int) -> list[Span] | int:
-    """The values below a heading, in a table whose cells are divided by tabs, semicolons or bars."""
+    """The values below a heading, in a table separated by tabs, semicolons or bars."""
     first = _begin_of_line(text, start + 1)
     last = text.find(b"\n", max(end - 1, first), first + 1000)
     heading = text[first:last] if last > first else b""
@@ -107,7 +107,7 @@ def _secret_columns(names: list[bytes]) -> list[int]:
 
 
 def find_copied_values(text: bytes, start: int, _end: int) -> list[Span] | int:
-    """`COPY users (name, password) FROM stdin;` and the lines that it reads."""
+    """`COPY users (name, password) FROM stdin;` and its lines."""
     copy = match_around(PATTERNS.copy_statement, text, start, 760, 130)
     if not copy:
         return _REFUSED + 2
@@ -116,8 +116,8 @@ def find_copied_values(text: bytes, start: int, _end: int) -> list[Span] | int:
 
 
 def find_inserted_values(text: bytes, start: int, _end: int) -> list[Span] | int:
-    """`INSERT INTO users (name, password) VALUES ('ada', '…'), …`: values by the names of their columns."""
-    # In undecoded JSON the line break before VALUES is written as an escape.
+    """`INSERT INTO users (name, password) VALUES ('ada', '…'), …`: values by column name."""
+    # In undecoded JSON the line break before VALUES is an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
         return _REFUSED
     insert = match_around(PATTERNS.insert, text, start, 620, 46)

@@ -1,4 +1,4 @@
-"""A value that comes before its name: `please use … as the api key`."""
+"""Finds a value before its name: `please use … as the api key`."""
 
 from holdfast.analysis.redact import judge
 from holdfast.analysis.redact.rule_data import PATTERNS, WORDS
@@ -10,7 +10,7 @@ def find_value_before(text: bytes, start: int, before: bytes) -> Span | None:
     if not match:
         return None
     end = start - len(before) + match.start()
-    # The value has no space in it, so the last one comes before it.
+    # The value has no space in it, so the last one precedes it.
     space = text.rfind(b" ", max(0, end - 304), end)
     used = PATTERNS.used_value.match(text, space, end) if space >= 0 else None
     if not used or not _is_used_password(used["secret"]):

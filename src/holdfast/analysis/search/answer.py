@@ -1,4 +1,4 @@
-"""What a search takes and returns."""
+"""The input and output types of a search."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """The block from `line` to `end`, both included; `focus` is the line in it to look at first."""
+    """The block from `line` to `end`, inclusive; `focus` is the most relevant line."""
 
     path: str
     line: int
@@ -27,7 +27,7 @@ class Hit(msgspec.Struct, kw_only=True):
     excerpt: str = ""
     chunk: int = 0
     excerpt_line: int = 0
-    """Of the excerpt's first line."""
+    """The first line of the excerpt."""
     within: Neighbour | None = None
     before: Neighbour | None = None
     after: Neighbour | None = None
@@ -36,9 +36,9 @@ class Hit(msgspec.Struct, kw_only=True):
 class Answer(msgspec.Struct, kw_only=True):
     hits: list[Hit]
     note: str = ""
-    """Why it is not the best that could be had: no vectors yet, another model at work."""
+    """Why a better answer was not possible: no vectors yet, another model in progress."""
     at: int = 0
-    """When the index was last brought up to its checkout, in milliseconds."""
+    """When the index last matched its checkout, in ms."""
     files: int = 0
     chunks: int = 0
 
@@ -47,6 +47,6 @@ class Question(msgspec.Struct, kw_only=True, frozen=True):
     text: str
     lang: str = ""
     path: str = ""
-    """A glob, or the beginning of a path."""
+    """A glob, or a path prefix."""
     kind: str = ""
     limit: int = 10

@@ -1,9 +1,8 @@
-"""Turns text into vectors, with the model that the settings choose."""
+"""Chooses the model that turns text into vectors."""
 
 import os
 from typing import TYPE_CHECKING
 
-# The port to whatever turns text into vectors, and the choice among those by the settings.
 from holdfast.analysis.search.embedding_port import Embedder, NoEmbedder
 from holdfast.analysis.search.endpoint import Endpoint
 from holdfast.analysis.search.settings import BUILTIN, OFF, IndexSettings
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def choose_embedder(settings: IndexSettings) -> Embedder:
-    """Raises NoEmbedder, with the reason, where there is none."""
+    """Raises NoEmbedder with the reason."""
     if settings.embedder == OFF:
         raise NoEmbedder("embeddings are switched off")
     if settings.embedder == BUILTIN:
@@ -24,7 +23,7 @@ def choose_embedder(settings: IndexSettings) -> Embedder:
 
 def _make_endpoint(settings: IndexSettings, model: str) -> Embedder:
     try:
-        # Said here, with a reason, instead of failing in the middle of a run.
+        # Reported here, instead of failing in the middle of a run.
         import numpy  # noqa: F401
     except ImportError:
         raise NoEmbedder("numpy is not installed") from None
@@ -34,9 +33,9 @@ def _make_endpoint(settings: IndexSettings, model: str) -> Embedder:
 
 
 def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
-    """(who made the vectors of this id, what to say of it). While another model takes over, the old one answers.
+    """Return (the embedder of this id, a note). While another model takes over, the old one answers.
 
-    An address that is no longer in the settings is asked nothing any more: its vectors answer no questions.
+    An address that is no longer configured is not used: its vectors answer no queries.
     """
     configured = choose_embedder(settings)
     if configured.id == id_:

@@ -1,11 +1,9 @@
-"""What turns text into vectors: the port."""
+"""The port of models that turn text into vectors."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
-
-# The port to whatever turns text into vectors, and the choice among those by the settings.
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """What is known of a piece of text. A model may weigh its name and its path apart from its body."""
+    """A piece of text. A model may weigh its name and path separately from its body."""
 
     body: str
     name: str = ""
@@ -24,14 +22,14 @@ class Passage(msgspec.Struct, frozen=True):
 
 class Embedder(Protocol):
     id: str
-    """Vectors of one id can be compared with one another, and with no others."""
+    """Only vectors of the same id can be compared."""
 
     def documents(self, passages: Sequence[Passage]) -> "np.ndarray":
-        """One row of length 1 for each, float32."""
+        """One unit-length float32 row per passage."""
         ...
 
     def query(self, text: str) -> "np.ndarray": ...
 
 
 class NoEmbedder(Exception):
-    """Why there are no vectors: full text answers alone and says this."""
+    """Why there are no vectors; full text then answers alone, with this note."""

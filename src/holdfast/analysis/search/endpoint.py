@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-# The port to whatever turns text into vectors, and the choice among those by the settings.
 from holdfast.analysis.search.embedding_port import NoEmbedder, Passage
 
 if TYPE_CHECKING:
     pass
 
-# Texts of one request, and characters of each.
+# Texts per request, and characters of each.
 TEXTS_PER_REQUEST = 32
 LONGEST_TEXT = 6_000
 PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
-"""For documents, which nobody waits for, and for a question."""
+"""For documents, which nobody waits for, and for a query."""
 
 
 class Endpoint:
     def __init__(self, url: str, model: str, key: str = "") -> None:
         if urlsplit(url).scheme not in ("http", "https"):
             raise NoEmbedder(f"{url} is not an http address")
-        # Given with or without the path of the method.
+        # Given with or without the method's path.
         self._url = url.rstrip("/").removesuffix("/embeddings") + "/embeddings"
         self._model, self._key = model, key
         self.id = f"{self._url}#{model}"
@@ -53,7 +52,7 @@ class Endpoint:
         try:
             with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
                 response = json.load(answer)
-            # By `index`, because an answer may come in another order.
+            # By `index`, because results may come in another order.
             rows = [row["embedding"] for row in sorted(response["data"], key=lambda row: row.get("index", 0))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoEmbedder(f"{self._url} does not answer: {error}") from None

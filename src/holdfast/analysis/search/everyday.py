@@ -1,4 +1,4 @@
-"""Everyday words by meaning, from a small table of vectors."""
+"""Similarity of everyday words, from a small table of vectors."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ class Everyday:
         self._rows: Any = rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
-        """Words of like meaning, the likest first; none for a word it does not know."""
+        """Similar words, most similar first; none for an unknown word."""
         np, number = self._np, self.numbers.get(word)
         if number is None:
             return []

@@ -1,4 +1,4 @@
-"""Looking into an index without asking it anything."""
+"""Inspects an index without querying it."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def _open_index(place: IndexDir) -> Iterator[apsw.Connection]:
 
 
 def index_summary(index_dir: IndexDir) -> dict[str, Any] | None:
-    """None where there is no index; `problem` where it cannot be read."""
+    """None if there is no index; `problem` if it cannot be read."""
     try:
         with _open_index(index_dir) as db:
             return _read_summary(index_dir, db)
@@ -84,7 +84,7 @@ def explain_file(index_dir: IndexDir, root: str, name: str, settings: IndexSetti
 
 
 def path_within(root: str, name: str) -> str:
-    # Links are resolved on both sides, so that a path through a link is still found to be inside.
+    # Links are resolved on both sides, so that a path through a link counts as inside.
     real, base = os.path.realpath(os.path.join(root, name)), os.path.realpath(root)
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 
@@ -102,7 +102,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
     seen = os.lstat(whole)
     if reason := left_out.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
-    # `at` is in milliseconds; ctime, because a moved file keeps its mtime.
+    # `at` is in ms; ctime, because a moved file keeps its mtime.
     if seen.st_ctime_ns // 1_000_000 >= int(database.get_meta(db, "at", "0")):
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):

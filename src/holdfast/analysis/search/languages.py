@@ -1,4 +1,4 @@
-"""Which language a file is in, by its name alone."""
+"""Determines a file's language and role by its name alone."""
 
 import posixpath
 import re
@@ -115,7 +115,7 @@ PROSE = frozenset(("markdown", "rst", "text"))
 
 
 def language_of_path(path: str) -> str:
-    """Empty when the name says nothing we know."""
+    """Empty if the name says nothing."""
     name = posixpath.basename(path).lower()
     # `config.yaml.example` is YAML, too.
     for ending in (".example", ".sample", ".dist", ".template", ".in"):
@@ -137,11 +137,11 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STY
     "style",
     "automation",
 )
-# What runs on somebody's build server.
+# What runs on a build server.
 _AUTOMATION = re.compile(
     r"(?i)(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines)/|(?:^|/)\.(?:gitlab-ci|travis)\.ya?ml$"
 )
-# Somebody else's code that lies in the repository.
+# Third-party code in the repository.
 _VENDORED = re.compile(
     r"(?i)(?:^|/)(?:vendor|vendored|third[-_]?party|3rdparty|node_modules|bower_components|externals?|Pods|Carthage)/"
     r"|(?:^|/)(?:jquery|bootstrap|font-?awesome|moment|lodash|angular|d3|popper|modernizr|normalize)[-.\w]*\.(?:js|css|scss|less)$"
@@ -161,7 +161,7 @@ _TRANSLATION = re.compile(
     r"(?:ar|bg|bn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nb|nl|no|pl|pt|ro|ru|sk|sv|th|tr|uk|ur|vi|zh|cn|tw)"
     r"(?:[-_](?:[a-z]{2}|hans|hant))?\.(?:md|rst|markdown|txt|adoc)$"
 )
-# Rust keeps tests in a module `tests` beside the code.
+# Rust keeps tests in a module `tests` in the same file.
 _RUST_TEST = re.compile(r"(?:^|\.)(?:tests?|test_\w+|\w+_tests?)(?:\.|$)")
 _CHANGELOG = re.compile(
     r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/.]*"
@@ -175,7 +175,7 @@ _CONFIGURATION_LANGUAGES = frozenset(
 @lru_cache(maxsize=20_000)
 def role_of(path: str) -> str:
     """What a file is for, by its path alone."""
-    # A test first: it may lie in a folder that looks like translations.
+    # Tests first: they may be in a folder that looks like translations.
     if _TEST.search(path) or _TEST_CLASS.search(path):
         return TEST
     if _VENDORED.search(path):
@@ -195,7 +195,7 @@ def role_of(path: str) -> str:
 
 
 def role_of_chunk(path: str, symbol: str) -> str:
-    """As `role_of`, and where the language keeps tests beside what they test, by the name of the definition."""
+    """As `role_of`; where tests are in the same file, by the definition's name."""
     if path.endswith(".rs") and _RUST_TEST.search(symbol):
         return TEST
     return role_of(path)

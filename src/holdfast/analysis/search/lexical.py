@@ -13,24 +13,24 @@ from holdfast.analysis.search.tokens import bare_token, name_trigrams
 from holdfast.analysis.search.vectors import cut_before_tie
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
-"""How much a word in the name, in the path and in the body of a chunk weighs."""
+"""Weights of a word in the name, the path and the body of a chunk."""
 MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
 MOST_NAMES_OF_A_TRIGRAM, MOST_COUNTED, MOST_COMPARED = 20_000, 20_000, 400
-"""Definitions looked at that share a trigram with a name, those of all its trigrams, and those that share most."""
+"""Definitions considered that share a trigram with a name, all its trigrams, and the most."""
 LEAST_SIMILAR = 0.5
 COVERED, NAMED = 0.5, 0.15
-"""What a chunk gains that holds all words of the question, and more where they are in its name."""
+"""Bonus of a chunk with all words of the query, and more if they are in its name."""
 COMMON = 2_000
-"""A word in more chunks than this is as good as a word in all of them."""
+"""A word in more chunks than this is as good as in all of them."""
 
 Scored = list[tuple[int, float]]
 """(chunk, score), best first; more is better."""
 
 
 def any_of(words: tuple[str, ...]) -> str:
-    """They are only letters and digits, so nothing in a question is syntax."""
+    """Only letters and digits, so nothing in a query is syntax."""
     return " OR ".join(f'"{word}"' for word in words)
 
 
@@ -46,8 +46,8 @@ def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Sc
 
 
 class WordChunks:
-    """Which chunks hold each word of a question, and how much the word says: about 0 for one that is everywhere, about
-    10 for one that is in a single chunk. Of a common word only that it is common is known."""
+    """Which chunks contain each word of a query, and its weight: about 0 for a word that is everywhere, about 10 for
+    one in a single chunk. For common words only that is known."""
 
     def __init__(self, db: apsw.Connection, words: tuple[str, ...], chunks: int) -> None:
         self._db = db
@@ -60,14 +60,14 @@ class WordChunks:
                 self.chunks[word] = matching
 
     def share_in(self, words: Sequence[str], text: str) -> float:
-        """The share of what the words say that a short text such as a path says, as far as their beginnings tell."""
+        """The weighted share of the words in a short text such as a path, as far as prefixes tell."""
         low = text.lower()
         telling = [word for word in words if self.chunks.get(word)]
         said = sum(self.rarity[word] for word in telling if len(word) > 3 and word[: max(4, len(word) - 3)] in low)
         return said / (sum(self.rarity[word] for word in telling) or 1.0)
 
     def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
-        """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
+        """For each chunk: the weighted share of the words it contains, counted again if its name contains them."""
         telling = [word for word in words if self.chunks.get(word)]
         total = sum(self.rarity[word] for word in telling) or 1.0
         shares = dict.fromkeys(chunks, 0.0)
@@ -83,14 +83,14 @@ def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
 
 
 def _rows_matching(db: apsw.Connection, table: str, expression: str, limit: int) -> frozenset[int]:
-    """At most so many of them, in one value: a row each would cost more than finding them."""
+    """At most so many, in one value: a row each would cost more than finding them."""
     select = f"select group_concat(id, ' ') from (select rowid id from {table} where {table} match ? limit ?)"
     row = db.execute(select, (expression, limit)).fetchone()
     return frozenset(map(int, row[0].split())) if row and row[0] else frozenset()
 
 
 def chunks_naming(db: apsw.Connection, names: Sequence[str], chunks: int, limit: int) -> Scored:
-    """Chunks in which the names stand as they are, those first that hold the rarest and most of them."""
+    """Chunks with the exact names; those with the rarest and most come first."""
     scores: dict[int, float] = {}
     for name in names:
         holding = _rows_matching(db, "tokens", f'"{name}"', COMMON)
@@ -101,9 +101,9 @@ def chunks_naming(db: apsw.Connection, names: Sequence[str], chunks: int, limit:
 
 
 def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
-    """Chunks in which that whole name stands."""
+    """Chunks with that whole name."""
     bare = bare_token(token)
-    # What else a token may hold could end the quoted string of the full-text query.
+    # Other characters of a token could end the quoted string of the full-text query.
     if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
         return []
     rows = db.execute(
@@ -118,7 +118,7 @@ def is_indexed(db: apsw.Connection, word: str) -> bool:
 
 
 class NamedChunk:
-    """A definition as it was found: its chunk, its symbol, its lines counted from the chunk's first."""
+    """A found definition: its chunk, its symbol, its lines relative to the chunk's first."""
 
     __slots__ = ("chunk", "first", "kind", "last", "likeness", "name", "symbol")
 
@@ -128,11 +128,11 @@ class NamedChunk:
 
 
 def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
-    """Definitions of exactly that name, letter case aside; `Class.method` names the method in that class."""
+    """Definitions of exactly that name, ignoring case; `Class.method` names the method in that class."""
     whole = dotted_name(name).lower()
     last = whole.rpartition(".")[2]
     rows = db.execute(
-        # Headings are not definitions, though they stand in the same table.
+        # Headings are no definitions, though they are in the same table.
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d join chunks c on c.id = d.chunk"
         " join files f on f.id = c.file where d.name = ? and d.kind <> 'section' order by f.path, c.start, d.first limit 400",
         (last,),
@@ -142,7 +142,7 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
 
 
 def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
-    """Definitions whose name is nearly that one, the likest first."""
+    """Definitions with a similar name, most similar first."""
     squeezed_name = squeeze_name(name)
     grams = name_trigrams(squeezed_name)
     # Shorter names are alike by chance; longer ones are no names.
@@ -150,14 +150,14 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
         return []
     shared: Counter[int] = Counter()
     room = MOST_COUNTED
-    # The index keeps no frequencies (detail=none), so that it could not order by them: shared trigrams are counted, the
-    # rarest first, for they tell most.
+    # The index keeps no frequencies (detail=none) to order by: shared trigrams are counted, the rarest first, because
+    # they say most.
     for count, gram in sorted((_count_names(db, gram), gram) for gram in grams if gram.isalnum()):
         room -= count
         if room < 0 and shared:
             break
         shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM))
-    # Of equals all or none, so that the order of the index says nothing.
+    # Of ties all or none, so that the index order has no effect.
     likest = [row for row, _ in cut_before_tie(shared.most_common(MOST_COMPARED + 1), MOST_COMPARED)]
     rows = db.execute(
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d"
@@ -176,7 +176,7 @@ def _count_names(db: apsw.Connection, gram: str) -> int:
 
 
 def squeeze_name(name: str) -> str:
-    """Without what people forget in a name: separators and letter case."""
+    """Without what people forget in a name: separators and case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -187,12 +187,12 @@ def name_similarity(grams: set[str], name: str) -> float:
 
 
 def spelled_right(db: apsw.Connection, word: str) -> str:
-    """The word of the index that was probably meant by one that is not in it; empty where there is none."""
+    """The indexed word that a missing one probably means; empty if there is none."""
     if len(word) < 5 or not word.isalpha() or not word.isascii():
         return ""
     rows = db.execute(
         "select term, doc from vocabulary where term >= ? and term < ? and length(term) between ? and ?",
-        # All terms that share the first two letters: a wrong beginning is rare, and the scan stays small.
+        # All terms with the same first two letters: a wrong beginning is rare, and the scan stays small.
         (word[:2], word[:2] + "\x7f", len(word) - 3, len(word) + 2),
     )
     allowed = 1 if len(word) < 7 else 2
@@ -203,14 +203,15 @@ def spelled_right(db: apsw.Connection, word: str) -> str:
 
 
 def edit_distance(one: str, other: str, most: int) -> int:
-    """Letters to insert, remove, change or swap to make one of the other; more than `most` is `most` + 1.
+    """Letters to insert, remove, change or swap to turn one into the other; more than `most` is `most` + 1.
 
-    The index knows stems, so what is missing at the end of `other` costs little."""
+    The index has stems, so a missing end of `other` costs little.
+    """
     # Terms are stems: what the stemmer cut off is put back before counting.
     other = other if len(other) >= len(one) - 1 else other + one[len(other) :] if one.startswith(other[:4]) else other
     if abs(len(one) - len(other)) > most:
         return most + 1
-    # Two rows back, for two letters that changed places.
+    # Two rows back, for two swapped letters.
     before: list[int] = []
     above: list[int] = []
     row = list(range(len(other) + 1))
@@ -227,12 +228,12 @@ def edit_distance(one: str, other: str, most: int) -> int:
 
 
 def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
-    """The first chunk of each file that is called so."""
+    """The first chunk of each file with that name."""
     text = text.strip().removeprefix("./")
     if not text or len(text) > 400 or " " in text or not ("/" in text or "." in text):
         return []
     rows = db.execute(
-        # A backslash escapes % and _, which file names may have.
+        # A backslash escapes % and _, which file names may contain.
         "select c.id, min(c.start) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
         " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
         (text, f"%/{_escape_like(text)}", MOST_PATHS),
@@ -245,8 +246,8 @@ def _escape_like(text: str) -> str:
 
 
 def correct_words(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
-    """Words that are nowhere in the index → those that were probably meant."""
-    # The rarity of a word that is in no chunk, less a bit for rounding.
+    """Words missing from the index, mapped to their probable meaning."""
+    # The rarity of a word in no chunk, less a rounding margin.
     unknown = math.log(1 + chunks / 0.5) - 1e-6
     corrections = {}
     for word in query.telling_words[:12]:

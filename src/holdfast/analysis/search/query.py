@@ -1,4 +1,4 @@
-"""What a question asks for, read from its text alone: its tokens, names, phrases, and which kinds of files it means. Pure."""
+"""Reads from a query's text its tokens, names, phrases, and the kinds of files it means."""
 
 import re
 
@@ -16,7 +16,7 @@ _EDGES = "`'\"(),;:?!{}[]<>"
 MOST_NAMES = 8
 MOST_WORDS = 32
 SHORTEST_QUOTE = 3
-# Up to so many words a question may be a name typed apart.
+# Up to so many words a query may be a name typed apart.
 MOST_WORDS_OF_A_NAME = 3
 _QUESTION_WORDS = frozenset(
     (
@@ -26,7 +26,7 @@ _QUESTION_WORDS = frozenset(
     ).split()
 )
 
-# A digit first and a letter of a digest behind it, or a digest with a digit in it.
+# A digit followed by a hex letter, or a digest with a digit in it.
 _VALUE = lazy_pattern(r"(?i)^(?:\d+[a-f][0-9a-f]*|0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{7,})$")
 
 _ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
@@ -57,11 +57,11 @@ _TASK = lazy_pattern(
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     words: tuple[str, ...]
-    """Parts of all words, in lower case and in order, each once."""
+    """Parts of all words, lowercase, in order, without repeats."""
     names: tuple[str, ...]
-    """What can only be a name (`parse_status`, `web.timeout`, `--no-audit`), or the whole question if it is one."""
+    """What can only be a name (`parse_status`, `web.timeout`, `--no-audit`), or the whole query if it is one."""
     phrases: tuple[str, ...]
-    """What stands in quotation marks."""
+    """What is in quotation marks."""
     is_name: bool
     about_tests: bool = False
     about_documents: bool = False
@@ -70,15 +70,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     about_style: bool = False
     is_task: bool = False
     values: frozenset[str] = frozenset()
-    """Pieces of numbers and digests that were filled into a message; they say nothing of the place it comes from."""
+    """Pieces of numbers and digests filled into a message; they say nothing of its source."""
 
     @property
     def telling_words(self) -> tuple[str, ...]:
-        """Without stopwords, and in a sentence without the words that questions are made of."""
+        """Without stopwords, and in a sentence without question words."""
         content_words = tuple(word for word in self.words if word not in STOPWORDS and word not in self.values)
         if len(content_words) > MOST_WORDS_OF_A_NAME:
             telling = tuple(word for word in content_words if word not in _QUESTION_WORDS)
-            # At least two words must be left to tell one chunk from another.
+            # At least two words must remain to tell one chunk from another.
             content_words = telling if len(telling) > 1 else content_words
         return (content_words or self.words)[:MOST_WORDS]
 
@@ -105,7 +105,7 @@ def parse_query(text: str) -> Query:
 
 
 def value_pieces(text: str) -> frozenset[str]:
-    """What is left of `3fa0` and `0x7f` when they are cut into words; not of `utf8` or `v2`, which begin with letters."""
+    """The pieces of `3fa0` and `0x7f` when split into words; not of `utf8` or `v2`, which begin with letters."""
     tokens = find_identifiers(text)
     pieces = {part for token in tokens if _VALUE.match(token) for part in identifier_parts(token)}
     return frozenset(pieces - {part for token in tokens if not _VALUE.match(token) for part in identifier_parts(token)})
@@ -116,13 +116,13 @@ def is_name(text: str) -> bool:
 
 
 def names_in(text: str) -> list[str]:
-    """The whole question if it is a name, else the words in it that can only be names."""
+    """The whole query if it is a name, else its words that can only be names."""
     words = text.split()
     if len(words) == 1:
         return [_trim_word(text)] if _trim_word(text) else []
-    # A whole file may be pasted as a question.
+    # A whole file may be pasted as a query.
     candidates = (_trim_word(word) for word in words[:400])
-    # In so few words a hyphen stands in a name (`css class entry-swipe`), in a sentence between any two words.
+    # In so few words a hyphen belongs to a name (`css class entry-swipe`), in a sentence it may join any two words.
     joined = len(words) <= MOST_WORDS_OF_A_NAME
     names = (word for word in candidates if word and (_only_a_name(word) or (joined and "-" in word.strip("-"))))
     return list(dict.fromkeys(names))[:MOST_NAMES]

@@ -1,4 +1,4 @@
-"""The order of an answer: what was asked for by name or word for word, then the mixture of meaning and full text. Pure."""
+"""Orders an answer: matches by name or verbatim first, then a mixture of meaning and full text."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ from holdfast.analysis.search.tokens import in_order
 
 Scored = Sequence[tuple[int, float]]
 MEANING, MEANING_OF_A_NAME = 0.68, 0.5
-"""The share of meaning in the mixture, full text has the rest; a name is rather meant as it stands."""
+"""The share of meaning in the mixture, for a sentence and for a name; full text has the rest."""
 DEPTH = 100
 TEXT_DEPTH = 400
-"""Chunks that full text finds, to see which files hold several of them."""
+"""Full-text hits considered, to see which files have several."""
 UNSURE, SURE = 0.5, 0.7
-"""How near the nearest chunk is in meaning: above the second one place says nearly what was asked."""
+"""Similarity of the nearest chunk: above the second, one place says nearly what was asked."""
 ASKED_DOCUMENT = 0.5
-"""A long document has every word somewhere: where documents are asked for, that says less."""
+"""A long document contains every word: if documents are asked for, that says less."""
 FILE_SHARE, CHUNKS_OF_A_FILE = 0.3, 3
-"""What a chunk gains in the file whose best few chunks full text finds best."""
+"""Bonus of a chunk in the file whose best chunks match best by full text."""
 NEAR_FILE_SHARE = 0.45
-"""The same for the file whose best few chunks are nearest in meaning."""
+"""The same for the file whose best chunks are nearest in meaning."""
 PATH_SHARE = 0.2
-"""What it gains where its path says all that the question says."""
+"""Bonus if its path says everything that the query says."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ WEIGHTS = Weights()
 
 
 def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, float]:
-    """Each ranking brought between 0 and 1 over its best, then added with its share."""
+    """Scale each ranking to between 0 and 1, then add it with its share."""
     mixed: dict[int, float] = {}
     for scored, weight in ((meaning, share), (text, 1 - share)):
         # Only the best of each: the tail would set the lower end of the scale.
@@ -67,13 +67,13 @@ def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[
 
 
 def doubt_of(meaning: Scored) -> float:
-    """From 0, where one place is so near in meaning that nothing else need be asked, to 1."""
+    """From 0 (one place is so near in meaning that nothing else matters) to 1."""
     nearest = meaning[0][1] if meaning else 0.0
     return min(1.0, max(0.0, (SURE - nearest) / (SURE - UNSURE)))
 
 
 FAR = 0.23
-"""What shares no word with the question and is no nearer to it than this has nothing to do with it."""
+"""Farther chunks that share no word with the query are unrelated."""
 
 
 def is_related(chunk: int, near: dict[int, float], worded: set[int]) -> bool:
@@ -81,7 +81,7 @@ def is_related(chunk: int, near: dict[int, float], worded: set[int]) -> bool:
 
 
 def file_scores(text: Scored, file_of: Callable[[int], int]) -> dict[int, float]:
-    """For each file, from 0 to 1: how well its best few chunks fit, for a subject is often spread over a file."""
+    """From 0 to 1 per file: how well its best chunks match, because a subject is often spread over a file."""
     best_scores: dict[int, list[float]] = {}
     for chunk, score in text:
         best = best_scores.setdefault(file_of(chunk), [])
@@ -101,8 +101,8 @@ def _scale_scores(scored: Scored) -> list[tuple[int, float]]:
 
 
 def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WEIGHTS) -> float:
-    """A test says the same words as what it tests, a translation the same as what is translated: they come behind it,
-    unless they are asked for. Documents and configuration come first where the question asks for them."""
+    """Tests repeat the words of what they test, and translations those of their source: they rank behind it unless
+    asked for. Documents and configuration rank first if the query asks for them."""
     role = languages.role_of_chunk(path, symbol)
     if role == languages.TEST:
         return 1.0 if query.about_tests else weights.test_with_name if query.is_name else weights.test
@@ -124,12 +124,11 @@ def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WE
 
 
 LONG_LINES = 80
-"""From here on a chunk is as long as any."""
+"""From here on a chunk counts as long."""
 
 
 def shape_factor(query: Query, row: ChunkRow, doubt: float, weights: Weights = WEIGHTS) -> float:
-    """How something is done, and still more where things are listed, is seldom said by a few lines; nor does the head of
-    a class with its fields say how."""
+    """A few lines rarely say how something is done, or list things; nor does the head of a class."""
     missing = 1 - min(1.0, math.log1p(row.stop - row.start + 1) / math.log1p(LONG_LINES))
     if query.is_task:
         return 1 - weights.brief_list * missing
@@ -144,28 +143,28 @@ class Ranked(msgspec.Struct):
     kind: str = ""
     first: int = -1
     last: int = -1
-    """The lines meant, counted from the chunk's first; -1: the whole chunk."""
+    """The relevant lines, from the chunk's first; -1: the whole chunk."""
 
 
 EXAMINED = 50
-"""Chunks whose text is read, of those that full text finds."""
+"""How many full-text hits have their text read."""
 EXAMINED_USES = 120
 FITTING = 60
-"""Chunks by whose names others are found."""
+"""How many chunks' names are used to find others."""
 LISTING, TESTED = "listing", "tested"
-"""Why a chunk was found by reference: it names many that fit, or a test that fits names it."""
+"""Reasons for a find by reference: it names many relevant ones, or a relevant test names it."""
 SHORT_NAME, LONE_NAME = 0.75, 1.5
-"""For words that may be a name typed apart, and for a question that is nothing but a name."""
+"""For words that may be a name typed apart, and for a query that is nothing but a name."""
 LONG_WORD = 8
 VERY_LIKE = 0.75
 OTHER_CASE = 0.5
-"""For a definition whose name differs in letter case."""
+"""For a definition whose name differs in case."""
 SOME_OF_IT, HALF_OF_IT, MOST_OF_IT = 0.25, 0.5, 0.8
-"""Of a question, word for word in one place: worth naming, more than chance, the place that is meant."""
+"""Shares of a query found verbatim in one place: worth naming, more than chance, the place that is meant."""
 
 
 class Ranking:
-    """All that is known of the chunks that may answer one question."""
+    """Everything known about the chunks that may answer one query."""
 
     def __init__(
         self,
@@ -198,30 +197,30 @@ class Ranking:
             self._weigh_registries({chunk: mixed[chunk] for chunk in fitting})
         else:
             self._weigh_tested(mixed, fitting)
-        # Reading texts is the costly part: only the best by full text, and chunks with the name itself.
+        # Reading texts is costly: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
         for chunk, one in self._found.items():
             row = self._chunks[chunk]
             # After all additions, so that evidence in a test counts less, too.
             one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
-            # What was named or stands there word for word is meant, however short it is.
+            # What was named or occurs verbatim is meant, however short it is.
             if not self._query.names and not {*one.why} - {LISTING, TESTED}:
                 one.score *= shape_factor(self._query, row, doubt_of(meaning))
-        # Last, because a path that was typed sets the score instead of adding to it.
+        # Last, because a typed path sets the score instead of adding to it.
         self._weigh_paths()
         scores = self._by_place([(chunk, one.score) for chunk, one in self._found.items()])
         return [self._found[chunk] for chunk, _ in scores]
 
     def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
-        """The best first, equals as they stand in the repository; scores that differ by less are made equal by rounding."""
+        """Best first, ties by location; scores that differ by less are rounded to equal."""
         return sorted(scored, key=lambda one: (-round(one[1], 6), self._chunks.location(one[0])))
 
     def _one(self, chunk: int) -> Ranked:
         return self._found.setdefault(chunk, Ranked(chunk, 0.0))
 
     def _uses(self) -> list[int]:
-        """Chunks in which a name of the question stands."""
+        """Chunks in which a name of the query occurs."""
         using_chunks: dict[int, None] = {}
         for name in self._query.names:
             for chunk in lexical.chunks_with_token(self._db, name):
@@ -230,8 +229,8 @@ class Ranking:
         return list(using_chunks)[:EXAMINED_USES]
 
     def _weigh_subject(self, text: Scored, meaning: Scored) -> None:
-        """What a chunk alone does not show: its file is about the question, or it has all of the question's words.
-        Where a name is typed, or one place is very near in meaning, that says enough."""
+        """What a single chunk does not show: its file is about the query, or it has all of its words. A typed name, or
+        one place very near in meaning, needs no more."""
         share = max(0.0, 1.0 - self._share_of_names()) * doubt_of(meaning)
         if not share:
             return
@@ -252,7 +251,7 @@ class Ranking:
             evidence = examine_lines(self._query, names, self._chunks.lines(chunk), self._rarity)
             one = self._one(chunk)
             if evidence.phrase:
-                # Less than half of the question word for word counts less than in proportion.
+                # Less than half of the query verbatim counts less than in proportion.
                 one.score += WEIGHTS.phrase * evidence.phrase * min(1.0, evidence.phrase / HALF_OF_IT)
                 if evidence.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
                     one.score += WEIGHTS.whole_phrase
@@ -264,7 +263,7 @@ class Ranking:
                 one.first = one.last = evidence.line
 
     def _weigh_registries(self, fitting: dict[int, float]) -> None:
-        """Who adds one more of a kind looks for the place where the others are listed."""
+        """To add one more of a kind, one needs the place where the others are listed."""
         for chunk, one in self._found.items():
             lines = self._chunks.lines(chunk)
             names, alike = listed_names(self._query.telling_words, lines), alike_lines(lines)
@@ -274,7 +273,7 @@ class Ranking:
         self._add_scores(listings, WEIGHTS.listing * best, LISTING)
 
     def _weigh_tested(self, mixed: dict[int, float], chunks: Sequence[int]) -> None:
-        """Where nothing is asked for by name, what tests say of the code counts for the code."""
+        """If no name is asked for, what tests say of the code counts for the code."""
         if not self._query.names:
             tested = references.weigh_tested(self._db, self._chunks, {c: mixed[c] for c in chunks})
             self._add_scores(tested, WEIGHTS.tested, TESTED)
@@ -287,9 +286,9 @@ class Ranking:
                 one.why = [*one.why, why]
 
     def _share_of_names(self) -> float:
-        """How much of what the question says is said by its names."""
+        """The share of the query's meaning that its names carry."""
         if self._query.is_name or len(self._query.text.split()) == 1:
-            # A question that is nothing but a name says more by it than a sentence that names something.
+            # A query that is just a name says more by it than a sentence that mentions it.
             return 1.5
         total = sum(self._rarity.get(word, 0.0) for word in self._query.telling_words)
         in_names = {part for name in self._query.names for part in in_order(name)}
@@ -302,16 +301,16 @@ class Ranking:
             named = lexical.definitions_named(self._db, name)
             last = dotted_name(name).rpartition(".")[2]
             for one in named:
-                # A class or function of that name comes before methods, of which many share a name.
+                # A class or function of that name precedes methods, many of which share a name.
                 worth = (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5)
                 self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")
-            # Similar names only where the name itself stands nowhere; a route or a path is no name of a definition.
+            # Similar names only if the name itself occurs nowhere; a route or path is no definition's name.
             if not named and "/" not in name and not lexical.chunks_with_token(self._db, name):
                 self._weigh_similar(name, LONE_NAME if self._query.is_name else 1.0)
         words = self._query.text.split()
         if 1 < len(words) <= 4:
             unknown = [word for word in words if not self._is_known(word)]
-            # With all words known a similar name must be very like; else the words are meant as words.
+            # If all words are known, a similar name must be very close; else the words are meant as words.
             self._weigh_similar("".join(words), SHORT_NAME, least=0.0 if unknown else VERY_LIKE)
             for word in unknown:
                 if len(word) >= LONG_WORD:
@@ -324,7 +323,7 @@ class Ranking:
         for one in lexical.similar_names(self._db, name):
             if one.likeness < least:
                 break
-            # 0.4 of the weight at LEAST_SIMILAR, 1.4 at full likeness.
+            # 0.4 of the weight at LEAST_SIMILAR, 1.4 at full similarity.
             self._take_definition(one, WEIGHTS.likeness * weight * (2 * one.likeness - 0.6), "similar name")
 
     def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:

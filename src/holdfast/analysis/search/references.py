@@ -1,5 +1,5 @@
-"""What refers to what, as far as names tell: who names many definitions that fit lists them; what a fitting test names is
-what it tests."""
+"""Finds references by name: a chunk that names many relevant definitions lists them, and a test's names are what it
+tests."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -28,7 +28,7 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """By which others refer to it, in lower case: that of its class, its function, or its file."""
+        """The lowercase name by which others refer to it: its class, function or file."""
         parts = self.symbol.split(".")
         if not self.symbol:
             parts = [self.path.rpartition("/")[2].partition(".")[0]]
@@ -36,7 +36,7 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
 
 class ChunkReader:
-    """Where chunks stand, and their lines; each is read once."""
+    """The locations and lines of chunks, each read once."""
 
     def __init__(self, db: apsw.Connection, text_of: TextOf) -> None:
         self._db, self._text_of = db, text_of
@@ -47,7 +47,7 @@ class ChunkReader:
         return self._rows[chunk]
 
     def location(self, chunk: int) -> tuple[str, int]:
-        """Where it stands: of equals the first one comes first, whichever was indexed first."""
+        """Ties are ordered by location, not by indexing order."""
         row = self._rows[chunk]
         return row.path, row.start
 
@@ -70,19 +70,19 @@ class ChunkReader:
 
 
 FEWEST_LISTED = 3
-"""Fitting definitions named in one place: fewer are there by chance."""
+"""Relevant definitions named in one place: fewer are chance."""
 MOST_BY_TOKEN, MOST_BY_WORD = 40, 20
-"""Chunks that are looked at because they hold the names."""
+"""Chunks considered because they contain the names."""
 MOST_OWN = 30
-"""Chunks that are looked at because they fit themselves."""
+"""Chunks considered because they match themselves."""
 SHORTEST_NAME = 3
 # Every file imports what it uses; that is no list.
 _IMPORT = re.compile(r"\s*(?:import|use|using|from|#include|require)\b|.*\brequire\(")
 
 
 def weigh_listings(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[int, float]) -> dict[int, float]:
-    """From 0 to 1, for each chunk that names several of the fitting ones: there they are listed, chosen or registered,
-    though its own words may say nothing of the question. `fitting` has the best first."""
+    """From 0 to 1 per chunk that names several relevant ones: it lists, selects or registers them, whatever its own
+    words say. `fitting` has the best first."""
     weights: dict[str, float] = {}
     for chunk, score in fitting.items():
         row = reader[chunk]
@@ -104,10 +104,10 @@ def weigh_listings(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[in
 
 
 def _chunks_naming(db: apsw.Connection, names: Sequence[str]) -> list[int]:
-    """Those that hold most of the names."""
+    """Those with most of the names."""
     total = db.execute("select count(*) from chunks").fetchone()
     found = [chunk for chunk, _ in lexical.chunks_naming(db, names, total[0] if total else 0, MOST_BY_TOKEN)]
-    # A name of one plain word is not among the tokens, only among the words.
+    # A one-word name is not among the tokens, only among the words.
     if plain := [name for name in names if name.isalnum()]:
         words = "select rowid, -bm25(words, 0, 0, 1) s from words where words match ?"
         found += _best_by(db, words, f"body: ({_any_of(plain)})", MOST_BY_WORD)
@@ -128,14 +128,14 @@ def _used_names(lines: Sequence[str]) -> set[str]:
 
 
 MOST_TESTS, MOST_NAMES = 8, 60
-"""Tests that are looked at, and names of each that are looked up."""
+"""Tests considered, and names looked up for each."""
 MOST_SHARING = 3
-"""Definitions of one name; where there are more, the name does not say which is meant."""
+"""If more definitions share a name, the name does not say which is meant."""
 
 
 def weigh_tested(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[int, float]) -> dict[int, float]:
-    """What fitting tests name, each test giving its score in equal parts: a test often says in everyday words what the
-    code it calls says in none. `fitting` has the best first."""
+    """What relevant tests name, each test giving its score in equal parts: tests often describe in everyday words what
+    the code does not. `fitting` has the best first."""
     tests = [chunk for chunk in fitting if reader[chunk].role == languages.TEST][:MOST_TESTS]
     names = {test: _compound_names(reader.lines(test)) for test in tests}
     defining = _chunks_defining(db, {name for held in names.values() for name in held})

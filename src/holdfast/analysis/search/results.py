@@ -14,11 +14,11 @@ from holdfast.analysis.search.references import TextOf
 LONGEST_EXCERPT = 5
 LONGEST_LINE = 160
 FEWEST_LINES = 4
-"""A definition of fewer lines is shown with those after it."""
+"""A shorter definition is shown with those after it."""
 
 
 class Candidates(msgspec.Struct, frozen=True):
-    """How near each chunk is in meaning, which chunks share a word with the question, how much its words say."""
+    """The similarity of each chunk, the chunks that share a word with the query, the weights of its words."""
 
     meaning: dict[int, float]
     text: set[int]
@@ -91,7 +91,7 @@ def _load_block(db: apsw.Connection, one: Ranked, text_of: TextOf) -> Block:
 
 
 def _narrow_to_symbol(block: Block, one: Ranked) -> None:
-    """To the definition that was asked for by name."""
+    """Narrow to the definition that was asked for by name."""
     whole = block.stop
     block.symbol, block.kind = one.symbol, one.kind or block.kind
     block.start, block.stop = block.start + one.first, min(block.start + one.last, whole)
@@ -101,7 +101,7 @@ def _narrow_to_symbol(block: Block, one: Ranked) -> None:
 
 
 class Inner(msgspec.Struct, frozen=True):
-    """A definition in a block; lines counted from the block's first."""
+    """A definition in a block; lines relative to the block's first."""
 
     symbol: str
     kind: str
@@ -115,10 +115,10 @@ class Inner(msgspec.Struct, frozen=True):
 def _focus_block(
     db: apsw.Connection, block: Block, one: Ranked, query_words: set[str], rarity: dict[str, float], kind: str
 ) -> None:
-    """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
+    """Of several definitions in a block the most relevant one; else the line with the name."""
     select = "select symbol, kind, first, last from definitions where chunk = ?"
     defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
-    # Innermost definitions only: a class says all that its methods say.
+    # Innermost definitions only: a class contains everything its methods say.
     inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
     if one.first >= 0:
         block.focus = block.start + one.first
@@ -129,7 +129,7 @@ def _focus_block(
     def worth(defined: Inner) -> float:
         lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
         text = "\n".join([defined.symbol, *lines]).lower()
-        # Of equals the first one.
+        # Of ties the first one.
         return sum(rarity.get(word, 1.0) for word in query_words if word in text) - defined.first / 1e4
 
     best = max(inner, key=worth)
@@ -150,16 +150,16 @@ def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Cand
 
 
 def _shared_words(query_words: set[str], text: str) -> list[str]:
-    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
+    """Words of the query that occur, as far as prefixes tell (`parsing` and `parse`)."""
     low = text.lower()
     return sorted(w for w in query_words if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
 
 
 def _cut_excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
-    """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
+    """(first line, text): from the focus line if the query names it; else the most relevant lines."""
     lines = block.lines[block.start - 1 : block.stop]
     best = block.focus - block.start
-    # The focus is the first line where nothing points further down.
+    # The focus is the first line if nothing points further down.
     if not best:
         scores = [sum(w in low for w in query_words) for low in (line.lower() for line in lines)]
         best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0

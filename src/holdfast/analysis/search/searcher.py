@@ -1,4 +1,4 @@
-"""Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
+"""Queries an index. One searcher per index lives as long as its process and keeps its data current."""
 
 import contextlib
 import threading
@@ -20,17 +20,17 @@ from holdfast.analysis.search.results import Candidates, build_hits
 from holdfast.analysis.search.settings import IndexSettings
 from holdfast.analysis.search.vectors import Vectors
 
-# Words of a question; files whose lines are kept in memory.
+# Words of a query; files whose lines are cached.
 MOST_WORDS = 32
 MOST_TEXTS = 300
 RELATED_SPARE = 40
-"""More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
-# With a filter more are fetched, because most will be sorted out.
+"""More than shown: windows of the same text are dropped, and code precedes documents that mention it."""
+# With a filter more are fetched, because most will be dropped.
 FILTERED_DEPTH = 2_000
 
 
 class NoIndex(Exception):
-    """There is none yet."""
+    """There is no index yet."""
 
 
 class Searcher:
@@ -57,7 +57,7 @@ class Searcher:
             return answer
 
     def related(self, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:
-        """What is nearest in meaning to the chunk that line is in; without vectors, what shares its name's words."""
+        """The chunks most similar to the one with that line; without vectors, those that share its name's words."""
         with self.read() as db:
             return self._related(db, path, line, limit, settings)
 
@@ -71,20 +71,20 @@ class Searcher:
             nearest = self._fresh(db, embedder.id).nearest(chunk, limit + RELATED_SPARE)
         except NoEmbedder as error:
             nearest, note = [], f"no vectors: {error}"
-        # No question: only nearness to the chunk ranks.
+        # No query: only similarity ranks.
         query = parse_query("")
         own = symbols.chunk_lines(db, chunk)
         ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
         question = Question(text="", limit=limit + RELATED_SPARE)
         hits = build_hits(db, query, ranked, Candidates(dict(nearest), set(), {}), self._text_of, question)
-        # Parts of the text one came from are no news.
+        # Parts of the source itself are no news.
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[apsw.Connection]:
-        """The index as it is now, for those who look something up in it."""
+        """The current index, for lookups in it."""
         with self._lock:
             db = self._open()
             with db:
@@ -117,7 +117,7 @@ class Searcher:
         query = parse_query(question.text)
         word_chunks = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
         rarity = word_chunks.rarity
-        # A misspelt word is searched for beside its correction, never replaced by it.
+        # A misspelt word is searched together with its correction, never replaced by it.
         meant = lexical.correct_words(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
@@ -132,7 +132,7 @@ class Searcher:
         return Answer(hits=hits, note=note, **sizes)
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
-        """The lines of a file as they are in the index; those of the last questions are kept."""
+        """The lines of an indexed file; those of recent queries are cached."""
         # SQLite changes it when another connection has written.
         version = int(db.pragma("data_version"))
         if version != self._texts_version:
@@ -140,7 +140,7 @@ class Searcher:
             self._texts_version = version
         if file not in self._texts:
             if len(self._texts) >= MOST_TEXTS:
-                # Dictionaries keep their order: the oldest goes.
+                # Dicts keep insertion order, so the oldest goes.
                 self._texts.pop(next(iter(self._texts)))
             self._texts[file] = unpack_text(
                 database.fetch_required_row(db, "select text from texts where file = ?", (file,))[0]
@@ -182,7 +182,7 @@ def cached_searcher(place: IndexDir) -> Searcher:
 def _allowed_chunks(db: apsw.Connection, question: Question) -> list[int] | None:
     if not (question.lang or question.path or question.kind):
         return None
-    # A beginning of a path becomes a glob; `glob` uses SQLite's own, which is case-sensitive.
+    # A path prefix becomes a glob; `glob` is SQLite's own, which is case-sensitive.
     glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
     rows = db.execute(
         "select c.id from chunks c join files f on f.id = c.file where (?1 = '' or f.lang = ?1)"

@@ -1,4 +1,4 @@
-"""What the library is told: plain values, so that they travel to the worker as JSON."""
+"""The settings of the library as plain values, so that they reach the worker as JSON."""
 
 import msgspec
 
@@ -7,12 +7,12 @@ BUILTIN, OFF = "builtin", "off"
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     include: tuple[str, ...] = ()
-    """Only these (globs); empty means all."""
+    """Only these globs; empty means all."""
     exclude: tuple[str, ...] = ()
     largest_kb: int = 1024
     most_files: int = 100_000
     embedder: str = BUILTIN
-    """`builtin`, `off`, or the address of an endpoint in OpenAI's manner."""
+    """`builtin`, `off`, or the address of an OpenAI-compatible endpoint."""
     model: str = ""
     key_variable: str = ""
-    """The environment variable that holds the endpoint's key."""
+    """The environment variable with the endpoint's key."""

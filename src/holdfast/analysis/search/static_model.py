@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-# The port to whatever turns text into vectors, and the choice among those by the settings.
 from holdfast.analysis.search.embedding_port import NoEmbedder, Passage
 from holdfast.analysis.search.tokens import find_identifiers, identifier_parts
 
@@ -20,13 +19,13 @@ FOLDER = Path(__file__).with_name("model")
 FIELDS = ("body", "name", "path")
 BATCH = 512
 MOST_WORDS = 4_000
-"""Distinct words of one passage that are looked at."""
+"""Distinct words of a passage that are used."""
 MOST_COMPARED = 8_000
-"""Of the vocabulary, the commonest, when one word is compared with the others."""
+"""The commonest words of the vocabulary, with which a word is compared."""
 
 
 def id_of(folder: Path = FOLDER) -> str:
-    """Of the model that lies there, without loading it; empty where there is none."""
+    """The id of the installed model, without loading it; empty if there is none."""
     try:
         return str(msgspec.json.decode((folder / "about.json").read_bytes())["id"])
     except (OSError, KeyError, TypeError, msgspec.DecodeError):
@@ -61,7 +60,7 @@ class StaticModel:
 
     def documents(self, passages: Sequence[Passage]) -> Any:
         parts = [self._batch(passages[at : at + BATCH]) for at in range(0, len(passages), BATCH)]
-        # The dimensions must fit even where there is nothing to embed.
+        # The dimensions must match even if there is nothing to embed.
         return self._np.concatenate(parts) if parts else self._np.zeros((0, self.dims), "float32")
 
     def query(self, text: str) -> Any:
@@ -71,13 +70,13 @@ class StaticModel:
         return self._unit(self._queries.sums([token_counts]))[0]
 
     def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
-        """Words that questions use alike, the likest first; none for a word it does not know as a whole."""
+        """Words that queries use alike, most similar first; none for an unknown word."""
         number = self._known.get(word)
         if number is None:
             return []
         likeness = self._queries.likeness(number, MOST_COMPARED)
         near = self._np.flatnonzero(likeness > least)
-        # Equal likeness keeps the order of the vocabulary, the commoner word first.
+        # Ties keep the order of the vocabulary, commoner words first.
         top = near[self._np.argsort(-likeness[near], kind="stable")][:most]
         return [(self._spelled[n], float(likeness[n])) for n in top]
 
@@ -106,14 +105,14 @@ class StaticModel:
         token_ids = self._ids.get(identifier)
         if token_ids is None:
             token_ids = tuple(n for part in identifier_parts(identifier) for n in self._pieces(part))
-            # A cap on memory: identifiers of a huge repository are mostly seen once.
+            # Caps the memory: identifiers of a huge repository mostly occur once.
             if len(self._ids) > 500_000:
                 self._ids.clear()
             self._ids[identifier] = token_ids
         return token_ids
 
     def _pieces(self, word: str) -> list[int]:
-        """A word nobody knew is cut into the longest pieces that are known."""
+        """Split an unknown word into the longest known pieces."""
         return split_word_pieces(word, self._known, self._longest)
 
 
@@ -133,11 +132,11 @@ def split_word_pieces(word: str, token_table: dict[str, int], longest: int) -> l
 
 
 class _Table:
-    """Rows of int8, each with its scale; read from the disk as they are needed."""
+    """int8 rows with a scale each; read from disk on demand."""
 
     def __init__(self, folder: Path, name: str, np: Any) -> None:
         self._np = np
-        # Only the rows that a question needs are read from the disk.
+        # Only the rows that a query needs are read from disk.
         self._rows = np.load(folder / f"{name}.npy", mmap_mode="r")
         self._scales = np.load(folder / f"{name}-scales.npy")
 
@@ -148,7 +147,7 @@ class _Table:
         weights = np.fromiter(
             (1.0 + math.log(t) for token_counts in counts for t in token_counts.values()), dtype=np.float32
         )
-        # `reduceat` sums from each start to the next; empty groups would break it, so callers leave them out.
+        # `reduceat` sums from each start to the next; empty groups would break it, so callers omit them.
         starts = np.cumsum([0, *(len(token_counts) for token_counts in counts[:-1])])
         rows = self._rows[numbers].astype(np.float32)
         rows *= (weights * self._scales[numbers])[:, None]

@@ -1,4 +1,4 @@
-"""What is defined where: the outline of a file, a name with its definition, uses and tests, what is like a line."""
+"""Definitions: the outline of a file, a name with its uses and tests, code similar to a line."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from holdfast.analysis.search.references import TextOf
 MOST_USES = 50
 SPARE_LINES = 2
 MOST_NEIGHBOURS = 5_000
-"""Definitions of one file that are looked at to name what is next to a hit."""
+"""Definitions of a file considered to name a hit's neighbours."""
 
 
 class Outlined(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Occurrence(msgspec.Struct, frozen=True):
     path: str
     line: int
     symbol: str
-    """Of the definition around it."""
+    """The enclosing definition."""
     text: str
     end: int = 0
 
@@ -48,11 +48,11 @@ class Symbol(msgspec.Struct, frozen=True):
     uses: list[Occurrence]
     tests: list[Occurrence]
     similar: list[str]
-    """Names that are nearly the same, where there is no definition of this one."""
+    """Similar names, if this one has no definition."""
 
 
 def file_outline(db: apsw.Connection, path: str) -> Outline | None:
-    """None where the file is not in the index."""
+    """None if the file is not indexed."""
     row = db.execute("select id, lang from files where path = ? and left_out = ''", (path,)).fetchone()
     if row is None:
         return None
@@ -66,7 +66,7 @@ def file_outline(db: apsw.Connection, path: str) -> Outline | None:
 
 
 def find_symbol(db: apsw.Connection, name: str) -> Symbol:
-    """Definitions, the lines that use it, and tests that do, each in the order of their paths."""
+    """Definitions, lines that use it, and tests that do, each in path order."""
     named = lexical.definitions_named(db, name)
     definitions = [_definition_occurrence(db, named_chunk) for named_chunk in named]
     seen = {(o.path, o.line) for o in definitions}
@@ -85,7 +85,7 @@ def _is_test(occurrence: Occurrence) -> bool:
 
 
 def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -> None:
-    """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
+    """Add to each hit its enclosing definition and the ones before and after it."""
     by_path: dict[str, tuple[list[str], list[Neighbour]]] = {}
     for hit in hits:
         if hit.path not in by_path:
@@ -107,7 +107,7 @@ def _trim_neighbour(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighb
 
 
 def _last_line(lines: Sequence[str], first: int, last: int) -> int:
-    """Without the empty lines that come with a definition up to the next one."""
+    """Without the empty lines up to the next definition."""
     last = min(last, len(lines))
     while last > first and not lines[last - 1].strip():
         last -= 1
@@ -115,7 +115,7 @@ def _last_line(lines: Sequence[str], first: int, last: int) -> int:
 
 
 def _is_same(neighbour: Neighbour, hit: Hit) -> bool:
-    """The hit itself, give or take the empty lines after it. A part of a long function lies in that function."""
+    """The hit itself, apart from trailing empty lines. A part of a long function is inside that function."""
     return neighbour.end - neighbour.line - (hit.end - hit.line) <= SPARE_LINES and neighbour.symbol == hit.symbol
 
 
@@ -132,7 +132,7 @@ def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
 
 
 def chunk_at(db: apsw.Connection, path: str, line: int) -> int:
-    """The chunk a line is in, or the nearest before it; 0 where the file has none."""
+    """The chunk with a line, or the nearest before it; 0 if the file has none."""
     row = db.execute(
         "select c.id from chunks c join files f on f.id = c.file where f.path = ? and c.start <= ?"
         " order by c.stop >= ? desc, c.start desc limit 1", (path, line, line),
@@ -156,7 +156,7 @@ def chunk_lines(db: apsw.Connection, chunk: int) -> ChunkLines:
 
 
 OTHER_ROLE = 0.5
-"""What a hit of another role counts: to a function another function is nearer than a document about it."""
+"""Factor for a hit of another role: to a function another function is closer than a document about it."""
 
 
 def same_role_first(hits: Sequence[Hit], own: ChunkLines) -> list[Hit]:
@@ -184,7 +184,7 @@ def _definition_occurrence(db: apsw.Connection, named_chunk: lexical.NamedChunk)
 
 def _find_uses(db: apsw.Connection, name: str) -> list[Occurrence]:
     chunks = lexical.chunks_with_token(db, name) or [
-        # A name of one plain word is not among the tokens, only among the words.
+        # A one-word name is not among the tokens, only among the words.
         c
         for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
     ]

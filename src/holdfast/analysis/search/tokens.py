@@ -1,4 +1,4 @@
-"""Tokens of code and prose: identifiers whole and in parts, in lower case."""
+"""Tokens of code and prose: identifiers whole and in parts, in lowercase."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from functools import lru_cache
 from holdfast.core.lazy import lazy_pattern
 
 _IDENTIFIER = lazy_pattern(r"\w+")
-# Capitals that no small letter follows (HTTP), a word with or without a capital, digits.
+# Capitals not followed by a lowercase letter (HTTP), a word with or without a capital, digits.
 _PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# For names with letters outside ASCII, where case tells less.
+# For names with non-ASCII letters, where case says less.
 _OTHER_PART = lazy_pattern(r"[^\W\d_]+|\d+")
-# A name with separators between quotation marks: "web.timeout", '/api/users'.
+# A name with separators in quotation marks: "web.timeout", '/api/users'.
 _QUOTED_NAME = lazy_pattern(r"(?<=[\"'`])[-./:@#]{0,2}\w[\w$]*(?:[-./:]{1,2}[\w$]+)+(?=[\"'`?:=])")
 # A dotted or dashed key at the start of a line (`max-age: 1`), or a flag (`--no-audit`).
 _KEY_OR_FLAG = lazy_pattern(r"(?m)^[ \t]*[-./]{0,2}(\w+(?:[-.]\w+)+)(?= *[:={])|(?<![\w-])--(\w+(?:-\w+)*)")
@@ -32,7 +32,7 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def count_words(text: str) -> Counter[str]:
-    """How often each word is there. Identifiers are counted first: code repeats them, so few need cutting."""
+    """How often each word occurs. Identifiers are counted first: code repeats them, so few need splitting."""
     counts: Counter[str] = Counter()
     for identifier, times in Counter(find_identifiers(text)).items():
         for part in identifier_parts(identifier):
@@ -49,8 +49,8 @@ def distinct_words(texts: Iterable[str]) -> list[str]:
 
 
 def whole_tokens(text: str) -> set[str]:
-    """Names that are found as they stand: compound identifiers, constants, and quoted or dashed names of settings,
-    flags, routes and events. A name of one plain word is a word already."""
+    """Names that are found as a whole: compound identifiers, constants, and quoted or dashed names of settings, flags,
+    routes and events. A one-word name is a word already."""
     tokens = {name.lower() for name in set(find_identifiers(text)) if len(name) <= LONGEST_WHOLE and is_compound(name)}
     for match in _QUOTED_NAME.findall(text):
         tokens.add(bare_token(match))
@@ -81,4 +81,4 @@ STOPWORDS = frozenset(
         "when where which while who why will with would you your "
     ).split()
 )
-"""Left out of a full-text question unless nothing else is in it."""
+"""Omitted from a full-text query unless nothing else is in it."""

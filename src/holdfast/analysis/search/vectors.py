@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-# The port to whatever turns text into vectors, and the choice among those by the settings.
-
 if TYPE_CHECKING:
     pass
 
 SCALE = 4
-"""Bytes in front of each row."""
+"""Bytes before each row."""
 STEPS = 7
-"""To each side of nought."""
+"""On each side of zero."""
 
 
 def pack_vectors(rows: Any) -> list[bytes]:
@@ -23,14 +21,14 @@ def pack_vectors(rows: Any) -> list[bytes]:
     # Shifted by STEPS so that a value fits an unsigned half byte: 0 to 14.
     steps = (np.rint(rows / scales) + STEPS).astype(np.uint8)
     if steps.shape[1] % 2:
-        # STEPS stands for nought, so the filling dimension counts nothing.
+        # STEPS stands for zero, so the padding dimension counts nothing.
         steps = np.pad(steps, ((0, 0), (0, 1)), constant_values=STEPS)
     halves = (steps[:, 0::2] << 4) | steps[:, 1::2]
     return [scales[n].tobytes() + halves[n].tobytes() for n in range(len(rows))]
 
 
 def unpack_vectors(blobs: Iterable[bytes]) -> tuple[Any, Any]:
-    """(int8 rows, their scales). A row of an odd length comes back with a nought at its end."""
+    """(int8 rows, their scales). A row of odd length comes back with a zero at its end."""
     import numpy as np
 
     blobs = list(blobs)
@@ -45,12 +43,12 @@ def unpack_vectors(blobs: Iterable[bytes]) -> tuple[Any, Any]:
 
 
 BLOCK = 1_024
-"""Rows made floats at a time: small enough to stay in the processor's cache."""
+"""Rows converted to floats at a time: few enough for the processor's cache."""
 
 
 def cut_before_tie(scored: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
-    """At most so many. Equals that are not all among them are all left out: which of them comes first only says which
-    was indexed first, and an answer must not depend on that."""
+    """At most so many. Ties that do not all fit are all dropped: their order only reflects the indexing order, and an
+    answer must not depend on it."""
     best = list(scored[:limit])
     if len(scored) > limit and (above := [one for one in best if one[1] > scored[limit][1]]):
         return above
@@ -67,9 +65,9 @@ class Vectors:
         self._scales: Any = None
 
     def refresh(self, db: apsw.Connection, model: int) -> None:
-        """Ids only grow: what is new lies behind the last one known, what is missing was removed."""
+        """Ids only grow: new ones come after the last known, missing ones were removed."""
         np = self._np
-        # Only ids for what is known already: the vectors themselves are the large part.
+        # Only ids for what is known: the vectors themselves are the large part.
         now = np.fromiter((r[0] for r in db.execute("select chunk from vectors where model = ?", (model,))), np.int64)
         last = int(self.ids[-1]) if len(self.ids) else 0
         fresh = list(
@@ -79,7 +77,7 @@ class Vectors:
         if self._rows is None or not len(self.ids):
             self.ids, self._rows, self._scales = np.array([r[0] for r in fresh], np.int64), rows, scales
             return
-        # Ids are unique in both, which spares a sort.
+        # Ids are unique in both, which saves a sort.
         still_present = np.isin(self.ids, now, assume_unique=True)
         self.ids = np.concatenate([self.ids[still_present], np.array([row[0] for row in fresh], np.int64)])
         if fresh:
@@ -89,7 +87,7 @@ class Vectors:
             self._rows, self._scales = self._rows[still_present], self._scales[still_present]
 
     def nearest(self, chunk: int, limit: int) -> list[tuple[int, float]]:
-        """Chunks nearest to one of them; nothing where it has no vector yet."""
+        """Chunks nearest to one of them; nothing if it has no vector yet."""
         at = self._np.flatnonzero(self.ids == chunk)
         if not len(at):
             return []
@@ -107,9 +105,10 @@ class Vectors:
         scores *= self._scales
         if allowed is not None:
             scores[~np.isin(self.ids, allowed)] = -np.inf
-        # Finds the best without sorting all; only those are sorted. One more than asked for shows whether the last is one of equals.
+        # Selects the best without sorting all; only those are sorted. One more than requested shows whether the last is
+        # a tie.
         top = np.argpartition(-scores, min(limit + 1, len(scores) - 1))[: limit + 1]
         top = top[np.argsort(-scores[top], kind="stable")]
-        # The last digits depend on where a row stands in memory.
+        # The last digits depend on a row's position in memory.
         best = [(int(self.ids[n]), round(float(scores[n]), 5)) for n in top if np.isfinite(scores[n])]
         return cut_before_tie(best, limit)

@@ -1,4 +1,4 @@
-"""`python -m holdfast.analysis.search.worker`: one run over one checkout. The task is JSON on stdin, the result JSON on stdout."""
+"""Runs one index build in its own process; the task is JSON on stdin, the result JSON on stdout."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A piece of a file that is found and shown as one, and the joining of small pieces."""
+"""A part of a file that is found and shown as a unit, and the joining of small parts."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,12 +10,12 @@ LONGEST_LINES = 200
 LONGEST_CHARS = 16_000
 WINDOW, OVERLAP = 60, 10
 
-# Brackets and rules of dashes alone are not worth a chunk.
+# Brackets and rules alone are not worth a chunk.
 _SAYS_SOMETHING = re.compile(r"\w")
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """Lines count from 1, both ends included. `symbol` is dotted (`Class.method`)."""
+    """Lines count from 1, inclusive. `symbol` is dotted (`Class.method`)."""
 
     kind: str
     symbol: str
@@ -28,7 +28,7 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Lines count from 1, both ends included. `symbol` is dotted, empty where there is none."""
+    """Lines count from 1, inclusive. `symbol` is dotted, empty if there is none."""
 
     kind: str
     symbol: str
@@ -36,7 +36,7 @@ class Chunk(msgspec.Struct, frozen=True):
     end: int
     text: str
     definitions: tuple[Definition, ...] = ()
-    """What is defined in it; a definition that goes on in the next chunk is named in its first one."""
+    """The definitions in it; one that continues in the next chunk is named in the first."""
 
     @property
     def lines(self) -> int:
@@ -48,7 +48,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def of_lines(lines: Sequence[str], start: int, end: int, kind: str, symbol: str) -> Iterator[Chunk]:
-    """Rows start..end (from 0, end excluded) as one chunk, or as overlapping windows where that were too long."""
+    """Rows start..end (from 0, exclusive) as one chunk, or as overlapping windows if too long."""
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end - 1].strip():
@@ -64,7 +64,7 @@ def of_lines(lines: Sequence[str], start: int, end: int, kind: str, symbol: str)
 
 
 def named_chunks(chunks: Iterable[Chunk], kind: str, symbol: str, start: int, end: int) -> Iterator[Chunk]:
-    """The first of the chunks says that all of them are one definition."""
+    """The first chunk names the definition that all of them form."""
     named: tuple[Definition, ...] = (Definition(kind, symbol, start + 1, end),) if symbol else ()
     for chunk in chunks:
         yield msgspec.structs.replace(chunk, definitions=named)
@@ -79,12 +79,12 @@ def window_chunks(lines: Sequence[str], start: int, end: int, kind: str, symbol:
             yield Chunk(kind, symbol, start + 1, stop, text)
         if stop == end:
             return
-        # Each step goes on by at least a line, also where one line fills a window.
+        # Each step advances by at least a line, even if one line fills a window.
         start = max(start + 1, stop - OVERLAP)
 
 
 def _window_end(lines: Sequence[str], start: int, end: int) -> int:
-    """At most WINDOW rows and LONGEST_CHARS characters, at least one row; a short rest is taken along."""
+    """At most WINDOW rows and LONGEST_CHARS characters, at least one row; a short rest is included."""
     stop = min(end, start + WINDOW)
     if end - stop <= OVERLAP:
         stop = end
@@ -98,11 +98,11 @@ def _window_end(lines: Sequence[str], start: int, end: int) -> int:
 
 SMALL_LINES, TINY_LINES = 5, 3
 JOINED_LINES, ROOMY_LINES = 40, 150
-"""How long a chunk joined of small ones may get, and one that takes in a tiny neighbour."""
+"""The maximum length of a joined chunk, and of one that absorbs a tiny neighbour."""
 
 
 def join_small(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Accessors, one-line functions and the head of a class say little alone: they become one chunk with their neighbours."""
+    """Join accessors, one-line functions and class heads with their neighbours."""
     joined: list[Chunk] = []
     for chunk in chunks:
         if joined and _both_small(joined[-1], chunk):
@@ -113,7 +113,7 @@ def join_small(chunks: Sequence[Chunk]) -> list[Chunk]:
 
 
 def _both_small(above: Chunk, below: Chunk) -> bool:
-    # A chunk joined before may be longer than small and still take in another.
+    # A joined chunk may exceed the limit and still absorb another.
     small = below.lines <= SMALL_LINES and (above.lines <= SMALL_LINES or len(above.definitions) > 1)
     return small and _same_scope(above, below) and below.end - above.start < JOINED_LINES
 
@@ -133,7 +133,7 @@ def _can_join(above: Chunk, below: Chunk) -> bool:
 
 
 def _same_scope(above: Chunk, below: Chunk) -> bool:
-    """Both at the top of the file, or one inside what the other is inside of; windows of one text overlap and stay apart."""
+    """Both at top level, or within the same definition; windows of one text stay apart."""
     if below.start <= above.end or "section" in (above.kind, below.kind):
         return False
     first, second = above.symbol.partition(".")[0], below.symbol.partition(".")[0]
@@ -142,11 +142,11 @@ def _same_scope(above: Chunk, below: Chunk) -> bool:
 
 
 def _join_chunks(above: Chunk, below: Chunk) -> Chunk:
-    """Named for the longer of the two, or for what both are in."""
+    """Named for the longer of the two, or for their common scope."""
     blank = "\n" * (below.start - above.end)
     longer = above if above.lines >= below.lines else below
     shared = _shared_symbol(above.symbol, below.symbol)
-    # Where neither part is of some length, the class around both names them.
+    # If neither part is long, the enclosing class names them.
     kind, symbol = (longer.kind, longer.symbol) if longer.lines > 2 * TINY_LINES or not shared else ("class", shared)
     return Chunk(
         kind, symbol, above.start, below.end, above.text + blank + below.text, above.definitions + below.definitions
@@ -163,7 +163,7 @@ def _shared_symbol(one: str, other: str) -> str:
 
 
 def uncovered_spans(taken: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What of start..end no one took; `taken` is in order."""
+    """The parts of start..end that are not covered; `taken` is in order."""
     for begin, stop in taken:
         if begin > start:
             yield start, begin

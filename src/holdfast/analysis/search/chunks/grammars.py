@@ -1,4 +1,4 @@
-"""What counts as a definition in each language."""
+"""Defines what counts as a definition in each language."""
 
 import importlib
 from functools import lru_cache
@@ -11,9 +11,9 @@ class Grammar(msgspec.Struct, frozen=True):
     package: str
     functions: frozenset[str]
     containers: frozenset[str]
-    """Definitions that hold others: each of those is a chunk of its own."""
+    """Definitions that contain others, each of which is a chunk."""
     leaves: frozenset[str] = frozenset()
-    """Definitions that are one chunk whatever they hold."""
+    """Definitions that are one chunk, whatever they contain."""
     entry: str = "language"
 
 
@@ -78,7 +78,7 @@ GRAMMARS: dict[str, Grammar] = {
 }
 
 LOOKED_INTO = frozenset(
-    # What stands between a definition and what it holds, or around a definition.
+    # Nodes between a definition and its contents, or around a definition.
     [
         "block",
         "declaration_list",
@@ -117,7 +117,7 @@ LOOKED_INTO = frozenset(
         "public_field_definition",
     ]
 )
-# Right-hand sides that are a definition when they are assigned to a name.
+# Right-hand sides that are a definition when assigned to a name.
 VALUES = frozenset(["arrow_function", "function_expression", "function", "generator_function", "class"])
 BEFORE = ("comment", "attribute", "decorator", "annotation")
 """Siblings right above a definition that belong to it."""
@@ -125,7 +125,7 @@ BEFORE = ("comment", "attribute", "decorator", "annotation")
 
 @lru_cache(maxsize=64)
 def load_parser(language: str) -> Any:
-    """None when the grammar is not installed: the file is then cut by its outline."""
+    """None if the grammar is not installed: the file is then cut by its outline."""
     grammar = GRAMMARS.get(language)
     if grammar is None:
         return None

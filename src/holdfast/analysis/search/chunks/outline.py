@@ -65,7 +65,7 @@ def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
 
 def _outline_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
     definitions = [
-        # A longer line is data; the pattern would only cost time there.
+        # A longer line is data and would only cost time.
         (row, match)
         for row, line in enumerate(lines)
         if len(line) < 500 and (match := _DEFINITION.match(line))

@@ -40,7 +40,7 @@ def _markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Levels in the order their signs appear, as reStructuredText has it."""
+    """Levels in the order in which their signs appear, as in reStructuredText."""
     levels: dict[str, int] = {}
     for row in range(len(lines) - 1):
         title = lines[row].rstrip()

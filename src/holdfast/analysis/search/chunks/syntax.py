@@ -10,19 +10,19 @@ from holdfast.analysis.search.chunks.chunk import LONGEST_LINES, Chunk, Definiti
 from holdfast.analysis.search.chunks.grammars import BEFORE, GRAMMARS, LOOKED_INTO, VALUES, Grammar, load_parser
 
 PATIENCE_S = 2.0
-"""Of the processor, so that a busy machine cuts as an idle one does. A megabyte of code takes a fifth of a second."""
+"""Processor seconds, independent of the machine's load. A megabyte of code takes 0.2 s."""
 # Bytes handed to the parser at a time, so that the deadline is checked often.
 PAGE = 4096
-# A bound for the recursion.
+# Bounds the recursion.
 DEEPEST = 40
 LONGEST_NAME = 200
-# Lines.
+# In lines.
 MOST_SCRAPS = 2
 Node = Any
 
 
 class DefinitionNode(msgspec.Struct):
-    """A definition in the tree. Rows from 0, end excluded."""
+    """A definition in the tree. Rows from 0, end exclusive."""
 
     kind: str
     symbol: str
@@ -32,23 +32,23 @@ class DefinitionNode(msgspec.Struct):
 
 
 def cut_by_syntax(lines: Sequence[str], language: str) -> list[Chunk]:
-    """Nothing where there is no grammar, where the text is not in that language after all, or where it takes too long."""
+    """Nothing if there is no grammar, the text is in another language, or it takes too long."""
     parse = load_parser(language)
     tree = _parse_in_time(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
     if tree is None:
         return []
-    # Overlaps first: scraps are given to whoever ends right before them.
+    # Overlaps first: scraps go to the definition that ends right before them.
     definitions = _remove_overlaps(_definitions_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
     _take_scraps(lines, definitions, len(lines))
     return list(_chunks_of_file(lines, definitions)) if definitions else []
 
 
 def _parse_in_time(parse: Any, content: bytes) -> Any:
-    """None where it took too long: some texts make a grammar go over them again and again."""
+    """None if it took too long: some texts make a grammar reparse repeatedly."""
     latest, late, parsing = time.process_time() + PATIENCE_S, False, True
 
     def read(at: int, _point: Any) -> bytes:
-        """The names in the tree are read through this door, too, later."""
+        """Later reads of names in the tree use this function too."""
         nonlocal late
         late = late or (parsing and time.process_time() > latest)
         return b"" if late else content[at : at + PAGE]
@@ -87,7 +87,7 @@ def _definition_chunks(lines: Sequence[str], definition: DefinitionNode) -> Iter
 def _remove_overlaps(definitions: list[DefinitionNode], start: int, end: int) -> list[DefinitionNode]:
     """In order, without overlap: two definitions on one line are one."""
     tidied: list[DefinitionNode] = []
-    # Of two that begin together the longer one first: it holds the other.
+    # Of two with the same start the longer one first, because it contains the other.
     for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
         one.start, one.end = max(one.start, start), min(one.end, end)
         if one.start < one.end:
@@ -98,7 +98,7 @@ def _remove_overlaps(definitions: list[DefinitionNode], start: int, end: int) ->
 
 
 def _take_scraps(lines: Sequence[str], definitions: list[DefinitionNode], end: int) -> None:
-    """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
+    """A line or two after a definition (a closing brace, an alias) belong to it."""
     for number, one in enumerate(definitions):
         until = definitions[number + 1].start if number + 1 < len(definitions) else end
         if sum(1 for line in lines[one.end : until] if line.strip()) <= MOST_SCRAPS:
@@ -130,13 +130,13 @@ def _build_definition(
     node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = ""
 ) -> list[DefinitionNode]:
     name = name or _node_name(node)
-    # An anonymous struct or enum belongs to the definition around it.
+    # An anonymous struct or enum belongs to the enclosing definition.
     if kind == "class" and not name and node.type.endswith("_specifier"):
         return []
     symbol = ".".join(part for part in (prefix, _receiver_type(node), name) if part)
     outer = _outermost_wrapper(node)
     start, end = _first_row(outer), outer.end_point[0] + 1
-    # Functions are looked into only where they are too long for one chunk.
+    # Functions are only split if they are too long for one chunk.
     holds = node.type in grammar.containers or end - start > LONGEST_LINES
     inner = _definitions_within(node, grammar, symbol, depth - 1) if holds else []
     if kind == "function" and prefix and _in_class(node):
@@ -160,7 +160,7 @@ def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int)
 
 
 def _outermost_wrapper(node: Node) -> Node:
-    """The export, decorator or template around a definition begins and ends it."""
+    """The export, decorator or template around a definition bounds it."""
     outer = node
     while (parent := outer.parent) is not None and parent.type in (
         "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",

@@ -1,1 +1,1 @@
-"""The index of one checkout: a SQLite file of its own, always local, and nothing that could not be made again."""
+"""The index of one checkout: a local SQLite file that can always be rebuilt."""

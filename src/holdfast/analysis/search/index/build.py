@@ -1,4 +1,4 @@
-"""One run over one checkout, from the claim to the result."""
+"""Runs one index build, from the claim to the result."""
 
 import contextlib
 import errno
@@ -19,18 +19,18 @@ from holdfast.analysis.search.index.update import Counts, Embedding, Tell, Updat
 from holdfast.analysis.search.settings import IndexSettings
 from holdfast.core.errors import HoldfastError
 
-# Progress is written so often at most.
+# Minimum seconds between progress reports.
 SHOW_EVERY_S = 0.2
-# Share of empty pages from which on the file is made smaller.
+# Share of empty pages from which the file is compacted.
 EMPTY_SHARE = 0.1
 TIDY_SHARE = 0.3
-"""When so much of an index is new its full text is worth being put in order."""
+"""When this share of an index is new, its full text is optimised."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     folder: str
-    """Of the index."""
+    """The index's folder."""
     run: str
     repo: str = ""
     rebuild: bool = False
@@ -55,7 +55,7 @@ class Superseded(Exception):
 
 
 def run_build(task: Task) -> Result:
-    """Never raises for what the checkout or the disk may do to it."""
+    """Never raises for faults of the checkout or disk."""
     began = time.monotonic()
     index_dir = IndexDir(Path(task.folder))
     try:
@@ -74,7 +74,7 @@ def run_build(task: Task) -> Result:
     except (OSError, apsw.Error, BrokenExecutor) as error:
         result = Result(status="failed", reason=_failure_reason(error))
     with contextlib.suppress(OSError):
-        # After each run, whatever became of it; never a reason to fail.
+        # After each run, whatever its result; never a reason to fail.
         sweep_gone(index_dir.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
@@ -94,7 +94,7 @@ def _build_or_rebuild(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
     index_dir.sweep()
     try:
         return _build_index(task, index_dir, tell, rebuild=task.rebuild)
-    # The index is made from the checkout alone, so a damaged one is simply made anew.
+    # A damaged index is rebuilt, because it comes from the checkout alone.
     except (database.IndexDamaged, *database.DAMAGE) as error:
         result = _build_index(task, index_dir, tell, rebuild=True)
         result.reason = f"the index was made anew: {error}"
@@ -104,7 +104,7 @@ def _build_or_rebuild(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
 
 
 def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> Result:
-    """An index that exists is changed in place; a rebuild and a first one are files of their own."""
+    """An existing index is changed in place; a rebuild and a first one use new files."""
     warming = threading.Thread(target=_warm_embedder, args=(task.settings,))
     warming.start()
     # The marks before the listing: what git changes in between is found by the next run.
@@ -115,7 +115,7 @@ def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> 
     with contextlib.closing(
         _open_database(task, index_dir, generation, fresh=generation != current, seeded=not rebuild)
     ) as db:
-        # A first index answers while it grows; a rebuild answers only when it is whole.
+        # A first index answers while it grows; a rebuild answers only when complete.
         if not current:
             index_dir.turn(generation)
         result = _bring_up(task, seen, db, _while_there_is_room(tell, db, index_dir))
@@ -126,7 +126,7 @@ def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> 
 
 
 def _warm_embedder(settings: IndexSettings) -> None:
-    """The model is loaded while git lists the files."""
+    """Load the model while git lists the files."""
     with contextlib.suppress(NoEmbedder):
         embedders.choose_embedder(settings)
 
@@ -160,14 +160,14 @@ def _copy_index(source: Path, path: Path) -> apsw.Connection:
     path.chmod(0o600)
     db = database.open_to_write(path)
     with db:
-        # -1 equals no time, so every file is compared by content; the hash spares the cutting.
+        # -1 equals no time, so every file is compared by content; an equal hash saves the cutting.
         db.execute("update files set mtime = -1")
         db.execute("delete from meta where name = 'through'")
     return db
 
 
 class _Seen(msgspec.Struct):
-    """The checkout as it was when the run began: a checkout that cannot be looked at leaves no index behind."""
+    """The checkout as it was at the start: one that cannot be read leaves no index."""
 
     marks: str
     listing: checkout.Listing
@@ -175,7 +175,7 @@ class _Seen(msgspec.Struct):
 
 def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Result:
     with db:
-        # Unset during the run: one that is cut off must not look complete.
+        # Unset during the run: an interrupted one must not look complete.
         database.set_meta(db, through="")
     counts = Update(db, task.root, task.settings, tell).run(seen.listing)
     note = ""
@@ -200,10 +200,10 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
 
 
 def _give_back(db: apsw.Connection) -> None:
-    """Room that is no longer used goes back to the disk when it is worth the copying."""
+    """Return unused space to the disk when it is worth the copying."""
     if int(db.pragma("freelist_count")) > int(db.pragma("page_count")) * EMPTY_SHARE:
         db.execute("vacuum")
-    # Or the write-ahead log keeps its largest size until the next run.
+    # Otherwise the write-ahead log keeps its largest size until the next run.
     db.pragma("wal_checkpoint(truncate)")
 
 
@@ -214,7 +214,7 @@ def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
 
 
 class _Progress:
-    """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
+    """Progress in a small file, and the claim's heartbeat; also where a run learns that it is cancelled."""
 
     def __init__(self, index_dir: IndexDir, run_id: str, held: claim.Claim) -> None:
         self._place, self._run, self._claim = index_dir, run_id, held
@@ -231,7 +231,7 @@ class _Progress:
         if now - self._shown < SHOW_EVERY_S:
             return
         self._shown = now
-        # By the id of the run: a cancel that came too late must not hit the next one.
+        # By the id of the run: a late cancel must not hit the next one.
         if is_cancelled(self._place, self._run):
             raise Superseded
         self._claim.beat()

@@ -17,7 +17,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.paths import open_regular_itself
 
 FRESH_NS = 50_000_000
-"""What changed so shortly before it was looked at may change again within the same tick of the disk's clock."""
+"""What changed this recently may change again within the same clock tick."""
 UNTRUSTED = -1
 NOT_WALKED = frozenset(
     [
@@ -72,18 +72,18 @@ class ListedFile(msgspec.Struct, frozen=True):
 
 
 def _display_path(path: str) -> str:
-    """As it is stored and shown: names are bytes, and not all of them are text."""
+    """As stored and shown: names are bytes, and not all are text."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Listing(msgspec.Struct):
     files: list[ListedFile]
     folders: dict[str, int]
-    """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
+    """Every folder in which something new could appear, with its mtime; UNTRUSTED if it changed meanwhile."""
 
 
 def list_checkout(root: str, settings: IndexSettings) -> Listing:
-    # From before the listing: a folder that changes while it is walked must not look unchanged.
+    # From before the listing: a folder that changes during the walk must not look unchanged.
     began = time.time_ns() - FRESH_NS
     listed = git_names(root)
     folders: set[str] = {""}
@@ -91,7 +91,7 @@ def list_checkout(root: str, settings: IndexSettings) -> Listing:
         names: Iterable[str] = _walk_files(root, folders)
     else:
         names = listed
-        # Git names no empty folders, yet a file may appear in one.
+        # Git lists no empty folders, yet a file may appear in one.
         for folder in new_folders(root):
             for _ in _walk_files(root, folders, folder):
                 pass
@@ -104,9 +104,9 @@ def list_checkout(root: str, settings: IndexSettings) -> Listing:
 
 
 def _secret_paths(paths: list[str]) -> set[str]:
-    """Those that hold a secret themselves: the index would keep it."""
+    """Paths that contain a secret themselves, which the index would keep."""
     encoded = [os.fsencode(path).replace(b"\n", b" ") for path in paths]
-    # All at once, because a call for each costs more than the search; then those alone that this seems to be about.
+    # All at once, because separate calls cost more than the search; then only those that seem affected.
     cleaned = redact_lines(b"\n".join(encoded)).split(b"\n")
     return {
         path
@@ -119,10 +119,10 @@ def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, fold
     count, inside = 0, _Inside(root)
     for name in names:
         _add_above(name, folders)
-        # Named by git through a link, or replaced by one: then it is listed, but not as plain.
+        # Listed by git through a link, or replaced by one: listed, but not as plain.
         if is_wanted(name, settings) and (one := _stat_file(root, name, inside(name.rpartition("/")[0]))):
             count += 1
-            # Counted while listing, so that a home folder by mistake does not fill memory first.
+            # Counted while listing, so that a home folder by mistake does not fill the memory.
             if count > settings.most_files:
                 raise TooManyFiles(
                     f"more than {settings.most_files}",
@@ -148,7 +148,7 @@ def _folder_mtime(root: str, folder: str, began: int) -> int:
 
 
 def _walk_files(root: str, folders: set[str], below: str = "") -> Iterator[str]:
-    """Files; the folders they are in, and those that are empty, are added to `folders`. Unreadable ones are passed over."""
+    """The files; folders with files, and empty ones, are added to `folders`. Unreadable ones are skipped."""
     waiting = [below]
     while waiting:
         folder = waiting.pop()
@@ -174,7 +174,7 @@ def _stat_file(root: str, name: str, inside: bool) -> ListedFile | None:
 
 
 class _Inside:
-    """Whether a folder is what it is called, or lies behind a link: git names what it tracks, not what is there now."""
+    """Whether a folder is really there, or behind a link: git lists what it tracks, not what exists now."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -200,7 +200,7 @@ def is_wanted(name: str, settings: IndexSettings) -> bool:
 
 
 def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
-    """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
+    """`docs/`, `docs/**` and `docs` mean everything below; `*.md` means in every folder."""
     for glob in globs:
         bare = glob.removesuffix("**").rstrip("/")
         if (
@@ -214,9 +214,9 @@ def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
 
 
 def read_file(root: str, one: ListedFile, largest: int) -> bytes:
-    """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
+    """Open the file without following symlinks, in any component. Raises OSError."""
     with open(os.path.join(root, one.path), "rb", opener=open_regular_itself) as file:
-        # Only the last part of the path is no link for certain; a folder on the way may have become one.
+        # Only the last component is certainly no link; a folder on the way may have become one.
         if _path_of_open_file(file.fileno(), root, one.path) != f"{_real_root(root)}/{one.path}":
             raise OSError("not a plain file of the checkout")
         # One byte more shows that it grew beyond the limit.
@@ -224,7 +224,7 @@ def read_file(root: str, one: ListedFile, largest: int) -> bytes:
 
 
 def _path_of_open_file(fd: int, root: str, path: str) -> str:
-    """Where an open file really lies: said by the kernel, else looked up."""
+    """The real path of an open file: from the kernel, else looked up."""
     try:
         return os.readlink(f"/proc/self/fd/{fd}")
     except OSError:
@@ -242,12 +242,12 @@ GIT_TIMEOUT_S = 120.0
 
 
 def git_names(root: str) -> list[str] | None:
-    """Tracked and new files that are not ignored. None where git cannot say: then the folder is walked."""
+    """Tracked and new files that are not ignored. None if git cannot tell: then the folder is walked."""
     return _git_listing(root, git.list_files_argv(others=True))
 
 
 def new_folders(root: str) -> list[str]:
-    """Folders with nothing tracked in them that are not ignored, empty ones too; those inside them are not named."""
+    """Folders without tracked files that are not ignored, including empty ones, but not those inside them."""
     listed = _git_listing(root, git.git_argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
     return [name.rstrip("/") for name in listed or () if name.endswith("/")]
 
@@ -270,7 +270,7 @@ def git_dir(root: str) -> str:
     dot_git = os.path.join(root, ".git")
     if os.path.isdir(dot_git):
         return dot_git
-    # In a linked worktree `.git` is a file that says where its directory is.
+    # In a linked worktree `.git` is a file that names its directory.
     pointer = first_line(dot_git)
     return os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir:").strip())) if pointer else ""
 
@@ -283,13 +283,13 @@ def common_dir(root: str) -> str:
 
 
 def current_branch(root: str) -> str:
-    """Empty outside git, or where no branch is checked out."""
+    """Empty outside git or with a detached HEAD."""
     head = first_line(os.path.join(git_dir(root), "HEAD")) if git_dir(root) else ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 
 def git_marks(root: str) -> list[list[int]]:
-    """What may change the list of files without changing a file or a folder: git's own list, and what it ignores."""
+    """What may change the list of files without changing a file or folder: git's index and ignore rules."""
     own, shared = git_dir(root), common_dir(root)
     return (
         [_size_and_mtime(os.path.join(own, "index")), _size_and_mtime(os.path.join(shared, "info", "exclude"))]

@@ -1,4 +1,4 @@
-"""A lock that lets one index run work at a time."""
+"""A lock that allows one index run at a time."""
 
 import contextlib
 import fcntl
@@ -12,7 +12,7 @@ import psutil
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """For people: who holds it. `beat` is when it last said so; it decides nothing."""
+    """Who holds it, for people. `beat` is its last heartbeat and decides nothing."""
 
     pid: int
     start: float
@@ -41,8 +41,8 @@ class Claim:
 
 @contextlib.contextmanager
 def hold_claim(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]:
-    """Raises Claimed when a live process has it for longer than `patience_s`."""
-    # A link put in its place could have us overwrite another file.
+    """Raises Claimed if a live process holds it for longer than `patience_s`."""
+    # A link in its place could make us overwrite another file.
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _lock_file(fd, path, time.monotonic() + patience_s)
@@ -54,13 +54,13 @@ def hold_claim(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]
 
 
 def claim_holder(path: Path) -> Holder | None:
-    """Who holds it now; None when it is free."""
+    """The current holder; None if it is free."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        # Taking the lock is the test: closing the file gives it back at once.
+        # Taking the lock is the test: closing the file releases it at once.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return None
     except OSError:

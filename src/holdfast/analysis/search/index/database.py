@@ -9,7 +9,7 @@ import apsw
 from holdfast.core.errors import HoldfastError
 
 FORMAT = "5"
-"""Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
+"""Raised when chunks or words are stored differently: indexes of another format are rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 # How long a connection waits for another one's lock.
 BUSY_MS = 5_000
@@ -27,16 +27,16 @@ def create_database(path: Path) -> apsw.Connection:
     _set_pragmas(db)
     with db:
         for statement in db.execute(SCHEMA.read_text()):
-            # The script has many statements: going through the cursor runs them all.
+            # The script has many statements: iterating the cursor runs them all.
             del statement
         db.execute("insert into meta values ('format', ?)", (FORMAT,))
-    # The index holds the text of the sources.
+    # The index contains source text.
     path.chmod(0o600)
     return db
 
 
 def open_to_write(path: Path) -> apsw.Connection:
-    """Raises IndexDamaged where the file is none of ours or not whole."""
+    """Raises IndexDamaged if the file is not ours or incomplete."""
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         _set_pragmas(db)
@@ -62,7 +62,7 @@ def open_to_read(path: Path) -> apsw.Connection:
 def _set_pragmas(db: apsw.Connection) -> None:
     db.set_busy_timeout(BUSY_MS)
     db.pragma("journal_mode", "wal")
-    # Without the last commits after a power cut the index is still whole, and the next run finds what is missing.
+    # Losing the last commits in a power cut leaves the index intact, and the next run finds what is missing.
     db.pragma("synchronous", "normal")
     # Negative means KiB: 64 MB.
     db.pragma("cache_size", -64_000)
@@ -70,7 +70,7 @@ def _set_pragmas(db: apsw.Connection) -> None:
 
 
 def fetch_required_row(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-    """The row that must be there; where it is not, somebody else wrote into the file."""
+    """A row that must exist; otherwise somebody else wrote into the file."""
     row: tuple[Any, ...] | None = db.execute(sql, parameters).fetchone()
     if row is None:
         raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
@@ -89,10 +89,10 @@ def set_meta(db: apsw.Connection, **values: Any) -> None:
     )
 
 
-# Bytes that are left on the disk for the log, which must be able to grow.
+# Bytes left on the disk for the log, which must be able to grow.
 KEPT_FREE = 64 << 20
 KEPT_SHARE = 0.1
-"""Of a disk so small that the above were most of it."""
+"""Share of a small disk, instead of the above."""
 
 
 class DiskAlmostFull(HoldfastError):
@@ -100,7 +100,7 @@ class DiskAlmostFull(HoldfastError):
 
 
 def check_disk_space(db: apsw.Connection, folder: Path) -> None:
-    """Raises DiskAlmostFull. Pages of the index that hold nothing any more count as free: they are used first."""
+    """Raises DiskAlmostFull. Free pages of the index count, because they are used first."""
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize + int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
     if free < min(KEPT_FREE, disk.f_blocks * disk.f_frsize * KEPT_SHARE):

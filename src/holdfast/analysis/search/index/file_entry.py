@@ -1,4 +1,4 @@
-"""Reads one file for the index: judged, cut into chunks, its words counted."""
+"""Reads one file for the index: judges it, cuts it into chunks, counts its words."""
 
 import hashlib
 import time
@@ -13,11 +13,11 @@ from holdfast.analysis.search.index import checkout, left_out
 from holdfast.analysis.search.settings import IndexSettings
 
 ChunkKey = tuple[str, str, bytes]
-"""Kind, symbol and hash: a chunk of a file is the same chunk while these are."""
+"""Kind, symbol and hash: they identify a chunk within its file."""
 
 
 class FileChunk(msgspec.Struct):
-    """A chunk as it is stored."""
+    """A chunk as stored."""
 
     kind: str
     symbol: str
@@ -25,12 +25,12 @@ class FileChunk(msgspec.Struct):
     stop: int
     hash: bytes
     words: str
-    """What the full text sees. Empty, as are the tokens, where the file has this chunk in the index already: counting
-    words is half the work, and most chunks of a file that changed are as they were."""
+    """For the full text. Empty, like the tokens, if the file's index already has this chunk: counting words is half
+    the work, and most chunks of a changed file are unchanged."""
     tokens: str
-    """Whole names, with a space between them."""
+    """Whole names, separated by spaces."""
     definitions: list[Definition]
-    """Lines counted from the first line of the chunk."""
+    """Lines relative to the chunk's first line."""
 
     @property
     def key(self) -> ChunkKey:
@@ -54,14 +54,14 @@ class FileEntry(msgspec.Struct):
     lang: str = ""
     left_out: str = ""
     text: bytes = b""
-    """Compressed; the chunks are lines of it."""
+    """Compressed; chunks are lines of it."""
     parts: list[FileChunk] = []
 
 
 def read_entry(
     root: str, listed_file: checkout.ListedFile, settings: IndexSettings, known: KnownFile = NOTHING
 ) -> FileEntry | None:
-    """None: it has the content that the index knows, only its times differ."""
+    """None: the content is known, only its times differ."""
     largest = settings.largest_kb * 1024
     if not listed_file.plain:
         return FileEntry(listed_file, mtime=listed_file.mtime, left_out=left_out.LINK)
@@ -75,13 +75,13 @@ def read_entry(
 
 
 def trusted_mtime(listed_file: checkout.ListedFile) -> int:
-    # A file that changed just now may change again without its time changing: it is read next time.
+    # A file that changed just now may change again without a new mtime: it is read next time.
     return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
 
 
 def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int, known: KnownFile) -> FileEntry | None:
     digest = hashlib.blake2b(content, digest_size=16).digest()
-    # Compared by content: a checkout of another branch and back changes times only.
+    # Compared by content: switching branches back and forth changes times only.
     if digest == known.hash:
         return None
     made = FileEntry(
@@ -97,8 +97,8 @@ def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int,
 
 
 def _file_chunk(chunk: Chunk, unclaimed: Counter[ChunkKey]) -> FileChunk:
-    """`unclaimed`: chunks of the index that none before this one turned out to be."""
-    # Relative lines: a chunk that only moved keeps its hash and with it its vector.
+    """`unclaimed`: indexed chunks not yet matched."""
+    # Relative lines: a chunk that only moved keeps its hash and thus its vector.
     defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
     digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
     digest.update(repr(defined).encode("utf-8", "replace"))
@@ -120,8 +120,8 @@ def unpack_text(text: bytes) -> list[str]:
 
 
 def searchable_words(text: str) -> str:
-    """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
-    tells a ranking next to nothing, and each takes room in the index."""
+    """Words for the full text: identifiers split into parts. Frequent words are stored fewer times: the tenth
+    occurrence tells a ranking next to nothing, and each takes space."""
     out: list[str] = []
     for word, times in tokens.count_words(text).items():
         # 1, 2, 2, 3, 3, 3, 3, 4 times: about the logarithm.

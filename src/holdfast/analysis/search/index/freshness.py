@@ -1,4 +1,4 @@
-"""Finds out whether a checkout changed since its index was made."""
+"""Finds out whether a checkout changed since it was indexed."""
 
 import os
 from typing import Any
@@ -38,7 +38,7 @@ def is_unchanged(index_dir: IndexDir, root: str, settings: IndexSettings) -> boo
 
 
 def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool:
-    """The last run went to its end under these settings, and its vectors are those that would be made now."""
+    """The last run completed under these settings, with the vectors that would be made now."""
     return (
         database.get_meta(db, "through") == "yes"
         and database.get_meta(db, "settings") == settings_fingerprint(settings)
@@ -48,10 +48,10 @@ def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool
 
 
 def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
-    """Ours may be another one since Holdfast was updated; where there was none to be had, there may be one now."""
+    """Our model may have changed with an update; a missing one may be available now."""
     try:
         model_id = embedders.choose_embedder(settings).id
-    # Without any embedder a run could not make vectors either.
+    # Without an embedder a run could not make vectors either.
     except NoEmbedder:
         return True
     return database.get_meta(db, "model") == model_id and not database.get_meta(db, "note")
@@ -79,7 +79,7 @@ def _same_files(db: apsw.Connection, root: str) -> bool:
 
 
 def index_counts(index_dir: IndexDir) -> dict[str, Any]:
-    """What the index holds, for those who look at its last run."""
+    """What the index holds, for reports on its last run."""
     db = database.open_to_read(index_dir.database(index_dir.current()))
     try:
         indexed, left_out, chunks = database.fetch_required_row(

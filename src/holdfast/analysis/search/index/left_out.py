@@ -55,14 +55,14 @@ DATA_SUFFIXES = frozenset(
 )
 LARGEST_TEXT = 512 * 1024
 LARGEST_DATA = 64 * 1024
-"""JSON, YAML and the like are configuration when small, data when not."""
+"""JSON, YAML and the like are configuration if small, data if not."""
 CONFIGURATION = frozenset(("json", "yaml", "xml", "toml", "ini"))
 _DESCRIPTION = re.compile(r"schema|openapi|swagger")
-"""In a name: it says which settings, routes or tables there are, also where it is large or was generated."""
+"""In a name: it describes settings, routes or tables, even if large or generated."""
 _SETS_VALUES = frozenset(("bash", "powershell", "sql"))
-"""Languages of code that are often nothing but a list of values."""
+"""Languages that are often just lists of values."""
 HEAD, MARKED = 4096, 1024
-"""Bytes in which a file shows that it is binary, and that it was generated: further down it may speak of other files."""
+"""Bytes that show whether a file is binary, and whether it is generated: further down it may mention other files."""
 LONGEST_AVERAGE, LONGEST_LINE = 300, 20_000
 
 _SECRET_NAME, _GENERATED_NAME = (
@@ -75,7 +75,7 @@ _GENERATED = re.compile(
 
 
 def by_name(path: str, size: int, largest: int) -> str:
-    """Empty: the file must be read to know more."""
+    """Empty: the file must be read to decide."""
     name = posixpath.basename(path).lower()
     language = languages.language_of_path(path)
     # Examples and templates of such files hold no secrets, and `secrets.py` is code.
@@ -118,14 +118,14 @@ def _is_minified(content: bytes) -> bool:
 
 
 def _is_plain_text(path: str, content: bytes) -> bool:
-    """Documents and settings often have no suffix (`docs/userguide`, `etc/config`); what is data looks otherwise."""
+    """Documents and settings often have no suffix (`docs/userguide`, `etc/config`); data looks different."""
     if "." in posixpath.basename(path) or len(content) > LARGEST_TEXT:
         return False
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    # Lines of some length, mostly letters and blanks.
+    # Lines of some length, mostly letters and spaces.
     wordy = sum(c.isalpha() or c in " \n" for c in text)
     return len(text) / (text.count("\n") + 1) <= LONGEST_AVERAGE and wordy > 0.7 * len(text)
 
@@ -152,13 +152,13 @@ def language_of_file(path: str, content: bytes) -> str:
 
 
 def text_of(content: bytes) -> tuple[str, str]:
-    """(the text without secrets, line for line as the file has it; why there is none)"""
+    """(the redacted text, line for line; why there is none)"""
     clean = redact_lines(content)
-    # Line numbers must stay those of the file.
+    # Line numbers must match the file's.
     if clean.count(b"\n") != content.count(b"\n"):
         return "", SECRET
     try:
-        # Takes off a byte order mark, which is no part of the text.
+        # Removes a byte order mark.
         return clean.decode("utf-8-sig"), ""
     except UnicodeDecodeError:
         text = clean.decode("utf-8", "replace")

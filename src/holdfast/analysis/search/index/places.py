@@ -41,9 +41,9 @@ class IndexDir(msgspec.Struct, frozen=True):
         return self.folder / f"{generation}.db"
 
     def current(self) -> int:
-        """0 when there is none yet. One that is gone by now was followed by another."""
+        """0 if there is none yet. A missing one was followed by another."""
         generation = self._current_number()
-        # Between reading the number and looking, a run may have put a newer one in place.
+        # Between reading the number and checking, a run may have replaced it.
         while generation and not self.database(generation).exists():
             before, generation = generation, self._current_number()
             if generation == before:
@@ -69,7 +69,7 @@ class IndexDir(msgspec.Struct, frozen=True):
         return [int(match[1]) for p in self.folder.iterdir() if (match := DATABASE.match(p.name))]
 
     def sweep(self) -> None:
-        """Generations that answer no more. A reader that still has one open keeps it until it is done."""
+        """Remove old generations. A reader with one open keeps it until done."""
         current = self.current()
         for generation in self.generations():
             if generation != current:
@@ -106,7 +106,7 @@ def index_dir_of(state_dir: Path, root: str) -> IndexDir:
 
 
 def sibling_indexes(index_dir: IndexDir, repo: str) -> list[IndexDir]:
-    """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
+    """Indexes of other worktrees of the repository, whose equal files need not be cut again."""
     if not repo or not index_dir.folder.parent.is_dir():
         return []
     others = [IndexDir(p) for p in sorted(index_dir.folder.parent.iterdir()) if p != index_dir.folder and p.is_dir()]
@@ -114,16 +114,16 @@ def sibling_indexes(index_dir: IndexDir, repo: str) -> list[IndexDir]:
 
 
 def sweep_gone(folder: Path) -> None:
-    """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
+    """Remove indexes of removed checkouts after some days: an unmounted disk may come back."""
     for index_dir in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
         about = index_dir.about()
-        # The folder's time is that of the last change inside it, so of the last run.
+        # The folder's mtime is that of the last run.
         if about and not os.path.lexists(about.root) and time.time() - index_dir.folder.stat().st_mtime > KEPT_S:
             shutil.rmtree(index_dir.folder, ignore_errors=True)
 
 
 def root_of(project: str) -> tuple[str, str]:
-    """(checkout, its common git directory): the nearest folder upwards that has a `.git`, else the folder itself."""
+    """(checkout, its common git directory): the nearest folder upwards with a `.git`, else the folder itself."""
     folder = project
     while folder and folder != os.path.dirname(folder):
         if os.path.lexists(os.path.join(folder, ".git")):

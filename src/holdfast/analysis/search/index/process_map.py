@@ -19,12 +19,12 @@ MOST = 4
 
 @contextlib.contextmanager
 def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
-    """A `map` that keeps the order. Only so much is in flight that results do not pile up in memory."""
+    """An ordered `map` with a bounded number of items in flight."""
     count = min(MOST, os.cpu_count() or 1)
     if not worth_it or count < 2:
         yield lambda work, items: map(work, items)
         return
-    # A fork would copy locks and threads of a process that has them.
+    # A fork would copy locks and threads.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
     try:
@@ -34,7 +34,7 @@ def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
 
 
 def _end_with_parent() -> None:
-    """A worker of a pool waits for work for ever when the process that hands it out was killed alone."""
+    """A pool's worker waits for ever if only its parent was killed."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 

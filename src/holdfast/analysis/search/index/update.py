@@ -1,4 +1,4 @@
-"""Brings an index up to date: reads and writes only what changed."""
+"""Updates an index: reads and writes only what changed."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -30,25 +30,25 @@ from holdfast.analysis.search.settings import BUILTIN, IndexSettings
 from holdfast.analysis.search.vectors import pack_vectors
 
 T = TypeVar("T")
-# Files in a transaction; from how many on other processes help; chunks embedded at a time.
+# Files per transaction; from how many on other processes help; chunks embedded at a time.
 BATCH_FILES = 50
 MANY_FILES = 300
 MANY_CHUNKS = 4_000
 BATCH_CHUNKS = 1_000
 MOST_SPARE = 20_000
-"""Vectors kept of chunks that went away."""
+"""How many vectors of removed chunks are kept."""
 
-# rtrim takes off all characters of the path but the slash from the right: what is left is the folder,
-# and replacing that by nothing leaves the name of the file.
+# rtrim removes every character of the path but the slash from the right, leaving the folder; replacing that by nothing
+# leaves the file name.
 CONTENT = "hex(c.hash) || c.symbol || '/' || replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '')"
-"""What a vector was made of, but for the folders of its file: those weigh least."""
+"""What a vector was made of, except the folders of its file, which weigh least."""
 KEEP_VECTOR = (
     f"insert into spare_vectors (model, content, vector) select v.model, {CONTENT}, v.vector"
     " from chunks c join files f on f.id = c.file join vectors v on v.chunk = c.id and v.model in (select id from models)"
     " where c.id = ?"
 )
 Tell = Callable[[str, int, int], None]
-"""(what is done now, how many, of how many). It raises when the run is to end."""
+"""(current step, done, total). Raises when the run is to stop."""
 
 
 class Counts(msgspec.Struct):
@@ -71,7 +71,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 Batch = list[tuple[checkout.ListedFile, KnownFile]]
-"""Files to look at, each with what the index has of it."""
+"""Files to read, each with what the index has of it."""
 
 
 def prepare_entries(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
@@ -92,7 +92,7 @@ class Update:
             if not _is_same_file(known_rows.get(listed_file.name), listed_file)
         ]
         gone = known_rows.keys() - {listed_file.name for listed_file in listing.files}
-        # Removed first: a file that was renamed finds the vectors of its old chunks among the spare ones.
+        # Removed first: a renamed file finds the vectors of its old chunks among the spare ones.
         self._remove([known_rows[path].id for path in gone])
         with process_map(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known_rows, each)
@@ -118,7 +118,7 @@ class Update:
     ) -> None:
         done = 0
         self._tell("index", done, len(changed))
-        # Looked up when a batch is handed out: what is known of all files at once would fill the memory.
+        # Looked up per batch: data of all files at once would fill the memory.
         given = (
             [(f, self._known_file(known_rows.get(f.name))) for f in b] for b in _split_batches(changed, BATCH_FILES)
         )
@@ -129,7 +129,7 @@ class Update:
             self._tell("index", done, len(changed))
 
     def _known_file(self, row: Row | None) -> KnownFile:
-        # A file that was left out has no chunks to keep, whatever its hash.
+        # An excluded file has no chunks to keep, whatever its hash.
         if row is None or row.left_out:
             return NOTHING
         chunks = self._db.execute("select kind, symbol, hash from chunks where file = ?", (row.id,))
@@ -152,7 +152,7 @@ class Update:
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
     def _write_file(self, row: Row | None, made: FileEntry) -> list[int]:
-        """Chunks that are no longer in it, still to be dropped."""
+        """Return chunks that are no longer in it, still to be dropped."""
         listed_file = made.listed_file
         values = (
             listed_file.name,
@@ -170,7 +170,7 @@ class Update:
         )[0]  # fmt: skip
         self.counts.changed += row is not None
         self.counts.added += row is None
-        # A file that is left out keeps its row, with the reason, but no text.
+        # An excluded file keeps its row, with the reason, but no text.
         if made.parts:
             self._db.execute("insert or replace into texts values (?, ?)", (file, made.text))
         else:
@@ -178,10 +178,10 @@ class Update:
         return self._put_parts(file, listed_file.name, made.parts)
 
     def _put_parts(self, file: int, path: str, parts: Sequence[FileChunk]) -> list[int]:
-        """Chunks that are still there keep their row, their words and their vector."""
+        """Existing chunks keep their row, words and vector."""
         old: dict[ChunkKey, list[int]] = {}
         for id_, kind, symbol, digest in self._db.execute(
-            # Popped from the end: equal chunks are matched in their order.
+            # Popped from the end: equal chunks are matched in order.
             "select id, kind, symbol, hash from chunks where file = ? order by id desc",
             (file,),
         ):
@@ -219,14 +219,14 @@ class Update:
         self._db.execute("insert into names (rowid, name) values (?, ?)", (id_, squeeze_name(one.name)))
 
     def _drop(self, chunks: Sequence[int]) -> None:
-        """Their vectors are kept for a while: the same content may come back under another path or with another branch."""
+        """Their vectors are kept for a while: the content may return under another path or branch."""
         parameters = [(c,) for c in chunks]
         self._db.executemany(KEEP_VECTOR, parameters)
         of_any_model = "delete from vectors where model in (select id from models) and chunk = ?"
         self._db.executemany(of_any_model, parameters)
         self._db.executemany("delete from words where rowid = ?", parameters)
         self._db.executemany("delete from tokens where rowid = ?", parameters)
-        # By their own ids: with a subquery in its place the same rows took four times as long.
+        # By id: with a subquery the same rows took four times as long.
         defined = list(self._db.executemany("select id from definitions where chunk = ?", parameters))
         self._db.executemany("delete from names where rowid = ?", defined)
         self._db.executemany("delete from definitions where chunk = ?", parameters)
@@ -247,7 +247,7 @@ def _split_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 class Page(msgspec.Struct):
-    """Chunks to embed, (id, file, start, stop, symbol, path) in the order of their ids, and the texts of their files."""
+    """Chunks to embed, (id, file, start, stop, symbol, path) in id order, and the texts of their files."""
 
     chunks: list[tuple[Any, ...]]
     texts: dict[int, bytes]
@@ -266,12 +266,12 @@ def embed_page(embedder: Embedder, page: Page) -> list[bytes]:
 
 
 def embedded_by(settings: IndexSettings, page: Page) -> list[bytes]:
-    """In another process: an embedder does not travel, settings do."""
+    """In another process: an embedder cannot be pickled, settings can."""
     return embed_page(embedders.choose_embedder(settings), page)
 
 
 class Embedding:
-    """Gives every chunk a vector of one model; the model that answers changes only when the last one is there."""
+    """Gives every chunk a vector of one model; the answering model changes only when the last one is there."""
 
     def __init__(self, db: apsw.Connection, settings: IndexSettings, tell: Tell) -> None:
         self._db, self._settings, self._tell = db, settings, tell
@@ -280,7 +280,7 @@ class Embedding:
         model = self._model(embedder.id)
         self._reuse(model)
         missing = self._missing(model)
-        # An endpoint does the work itself: more processes would only press it.
+        # An endpoint does the work itself: more processes would only load it.
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
         work = partial(embedded_by, self._settings) if many else partial(embed_page, embedder)
         with process_map(many) as each:
@@ -317,9 +317,9 @@ class Embedding:
         return int(fetch_required_row(self._db, "select id from models where name = ?", (name,))[0])
 
     def _reuse(self, model: int) -> None:
-        """Chunks whose content had a vector before, in another file or on another branch, get it back."""
+        """Chunks whose content had a vector before, in another file or branch, get it back."""
         with self._db:
-            # "or ignore": two spare vectors may have the same content, and the first one is taken.
+            # "or ignore": two spare vectors may have the same content; the first one is used.
             self._db.execute(
                 "insert or ignore into vectors select ?1, c.id, s.vector from chunks c join files f on f.id = c.file"
                 f" join spare_vectors s on s.model = ?1 and s.content = {CONTENT}"
