@@ -1,1 +1,1 @@
-"""The ways in for people and tools: command line, dashboard, HTTP API, MCP. They show views and send commands."""
+"""The interfaces for people and tools: command line, dashboard, HTTP API, MCP. They show views and send commands."""

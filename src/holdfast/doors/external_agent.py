@@ -24,13 +24,13 @@ def main() -> None:
         pass
     finally:
         sys.stdout.flush()
-        # At once and with 0: nothing that runs at an interpreter's end may hold up or fail the hook.
+        # At once and with 0: nothing at interpreter exit may delay or fail the hook.
         os._exit(0)
 
 
 def _relay_hook(name: str, mode: str, event: str) -> None:
     payload = sys.stdin.buffer.read()
-    # A name with a slash or a dot could lead to any program.
+    # A name with a slash or dot could lead to any program.
     program = shutil.which(f"{PROGRAM}{name}") if name.replace("-", "").isalnum() else None
     plain = _run_program([program, "read", event], payload) if program else b""
     reply = _run_program([*client_command(), mode, name, event], plain or payload, patience=10)

@@ -11,7 +11,7 @@ from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 
 TTL_S = 300.0
-# Short at first, then longer: a lease that is free soon is had soon.
+# Short at first, then longer: a lease that is free soon is granted soon.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 Pause = Callable[[float], object]
 Ask = Callable[..., Any]
@@ -20,8 +20,8 @@ Ask = Callable[..., Any]
 def acquire_lease(
     name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = run_command, **how: Any
 ) -> dict[str, Any]:
-    """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
-    waiting, and the request with it."""
+    """Ask repeatedly until it is granted, refused, or time is up. What `pause` raises ends the waiting and the
+    request."""
     waits = wait is None or wait > 0
     answer: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
     deadline = None if wait is None else time.monotonic() + wait
@@ -32,7 +32,7 @@ def acquire_lease(
             seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
             answer |= ask("project.tend", lease=name, request=answer["request"])
     except BaseException:
-        # Also Ctrl-C: a request that stays in line would stand before others.
+        # Also on Ctrl-C: a request left in line would block others.
         release_lease(name, answer["owner"])
         raise
     if answer["answer"] == "waiting":
@@ -44,7 +44,7 @@ def acquire_lease(
 
 
 def leases_held_above() -> list[str]:
-    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
+    """The leases this command runs under: they wait for it, so it must not wait for them."""
     return os.environ.get(LEASE_OWNERS_VARIABLE, "").split()
 
 

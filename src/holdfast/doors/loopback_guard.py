@@ -1,6 +1,7 @@
-"""What every HTTP server of ours checks before a route is looked at: host, web pages, the connection's owner, the token, the body.
+"""Checks of our HTTP servers before any route: host, web pages, the connection's owner, the token, the body.
 
-The dashboard's API and MCP over HTTP listen on loopback, where any program and any web page of this machine can knock.
+The dashboard's API and MCP over HTTP listen on loopback, where any program and any web page of this machine can
+connect.
 """
 
 import asyncio
@@ -20,9 +21,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Refusal = tuple[int, str]
 
 HOSTS = ("127.0.0.1", "localhost")
-# What a browser says in Sec-Fetch-Site for an address that was typed, and for our own pages.
+# A browser's Sec-Fetch-Site for a typed address, and for our own pages.
 SAFE_SITES = (b"none", b"same-origin")
-# In seconds: a body that is sent byte by byte must not hold a connection.
+# In seconds: a body sent byte by byte must not hold a connection.
 BODY_WITHIN_S = 15.0
 OWNER_KNOWN_S = 5.0
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -31,7 +32,7 @@ LOCAL, REMOTE, UID = 1, 2, 7
 
 
 class AskedHeaders:
-    """The headers of a request, names in small letters."""
+    """The headers of a request, with lowercase names."""
 
     def __init__(self, scope: Scope) -> None:
         self.all: list[tuple[bytes, bytes]] = [(name.lower(), value) for name, value in scope["headers"]]
@@ -50,7 +51,7 @@ class AskedHeaders:
 
 
 class LoopbackGuard:
-    """Default deny. The kernel says whose connection it is; where it does not, only a key counts."""
+    """Default deny. The kernel tells whose connection it is; where it doesn't, only a key counts."""
 
     def __init__(self, port: int, token: str, largest_body: int) -> None:
         self._port, self._token, self._largest = port, token.encode(), largest_body
@@ -59,7 +60,8 @@ class LoopbackGuard:
         self._origins = {f"http://{host}:{port}".encode() for host in HOSTS}
 
     def refuse_place(self, request_headers: AskedHeaders, *, own_pages: bool) -> Refusal | None:
-        """A name that was bent to 127.0.0.1, or a page in a browser; `own_pages`: those we served ourselves may ask."""
+        """Refuse a name bound to 127.0.0.1 by DNS, or a page in a browser. `own_pages`: pages from this server may
+        ask."""
         hosts = [value.lower() for value in request_headers.values(b"host")]
         # DNS rebinding: a page whose name resolves to 127.0.0.1 still sends that name.
         if len(hosts) != 1 or hosts[0] not in self._hosts:
@@ -73,26 +75,27 @@ class LoopbackGuard:
         return None
 
     def is_owner(self, scope: Scope, has_key: bool) -> bool | None:
-        """Asking the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
+        """Asking the kernel takes milliseconds on a busy machine: a caller with a key is checked once every few
+        seconds."""
         client, now = tuple(scope["client"] or ("", 0)), time.monotonic()
         seen, owned = self._owners.get(client, (0.0, None))
         if not has_key or now - seen > OWNER_KNOWN_S:
             seen, owned = now, is_owner(client, self._port)
             fresh = {c: entry for c, entry in self._owners.items() if now - entry[0] < OWNER_KNOWN_S}
-            # Only the owner is remembered; whoever is refused is looked up again.
+            # Only the owner is cached; refused callers are looked up again.
             self._owners = {**fresh, client: (seen, owned)} if owned else fresh
         return owned
 
     def has_token(self, request_headers: AskedHeaders) -> bool:
         authorizations = request_headers.values(b"authorization")
-        # In constant time, so that the time of the answer does not tell how much of a guess is right.
+        # In constant time, so that the response time reveals nothing about a guess.
         return len(authorizations) == 1 and hmac.compare_digest(authorizations[0], b"Bearer " + self._token)
 
     def too_large(self) -> Refusal:
         return 413, f"A body has at most {self._largest} bytes, and does not take for ever."
 
     async def read_body(self, receive: Receive) -> bytes | None:
-        """None when it is too long or too slow: a chunked body names no length beforehand."""
+        """None if it is too long or too slow: a chunked body declares no length."""
         try:
             return await asyncio.wait_for(self._whole_body(receive), BODY_WITHIN_S)
         except TimeoutError:
@@ -110,7 +113,7 @@ class LoopbackGuard:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """For the app behind: the body that was read already, then whatever else comes (the end of the connection)."""
+    """For the wrapped app: the body already read, then whatever else comes (the disconnect)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:
@@ -123,13 +126,13 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
-    """None where the kernel does not say (no /proc): then a token decides."""
+    """None if the kernel does not say (no /proc): then a token decides."""
     uid = owner_of(client, server_port)
     return None if uid is None else uid == os.geteuid()
 
 
 def owner_of(client: tuple[str, int], server_port: int) -> int | None:
-    """The user whose socket this is, by its own address and the port it talks to."""
+    """The user who owns this socket, by its address and the port it connects to."""
     client_address = _proc_address(*client)
     for table in TABLES:
         try:
@@ -137,13 +140,13 @@ def owner_of(client: tuple[str, int], server_port: int) -> int | None:
         except OSError:
             continue
         for fields in map(str.split, lines):
-            # A mapped IPv4 address in the table of IPv6 ends like the plain one.
+            # A mapped IPv4 address in the IPv6 table ends like the plain one.
             if fields[LOCAL].endswith(client_address) and fields[REMOTE].endswith(f":{server_port:04X}"):
                 return int(fields[UID])
     return None
 
 
 def _proc_address(host: str, port: int) -> str:
-    """As /proc writes it: the bytes of an IPv4 address in the machine's order (also at the end of a mapped one)."""
+    """In the format of /proc: an IPv4 address in the machine's byte order (also at the end of a mapped one)."""
     packed = socket.inet_aton(host)
     return f"{int.from_bytes(packed, 'little'):08X}:{port:04X}"

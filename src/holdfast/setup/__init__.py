@@ -1,1 +1,1 @@
-"""Getting started: hooks installed, history imported, problems found, the recorded demo."""
+"""Getting started: hooks, import of history, diagnosis, the demo."""

@@ -1,10 +1,11 @@
-"""The command line: one file per group of verbs. No logic of its own: it asks the daemon and shows the answer."""
+"""The command line: it asks the daemon and shows the answer, with one file per group of verbs."""
 
 import sys
 
 
 def main() -> None:
-    """A command that only asks the daemon goes to the warm CLI server; everything else loads the command line here."""
+    """The console script. Commands that only ask the daemon go to the warm CLI server; the others load the command
+    line here."""
     try:
         _run_command_line()
     except KeyboardInterrupt:
@@ -34,7 +35,7 @@ def _run_command_line() -> None:
 
 
 def _start_warm_server() -> None:
-    """The next such command need not load everything again."""
+    """Start the warm server, so that the next such command need not load everything."""
     from holdfast import client
     from holdfast.core.errors import HoldfastError
 

@@ -21,19 +21,19 @@ PATIENCE_S = 30.0
 # FILE:LINE; a commit has no colon.
 _LINE = re.compile(r"^(?P<file>.+):(?P<line>\d{1,9})$", re.DOTALL)
 _COMMIT = re.compile(r"^[0-9a-f]{40,64}$")
-# Commits with the same author and time that are asked about.
+# Commits with the same author and time that are considered.
 MOST_REWRITTEN = 5
 
 
 class BlamedLine(msgspec.Struct):
-    """What git says. `commit` is empty for a line that is not committed."""
+    """Git's answer. `commit` is empty for an uncommitted line."""
 
     commit: str = ""
     path: str = ""
     was: str = ""
-    """The file's name in that commit, where it was renamed since."""
+    """The file's name in that commit, if it was renamed since."""
     number: int = 0
-    """The number of the line in that commit."""
+    """The line number in that commit."""
     text: str = ""
     subject: str = ""
     author: str = ""
@@ -43,7 +43,7 @@ def blame(
     what: Annotated[str, typer.Argument(help="FILE:LINE, or a commit.")],
     json: Json = False,
 ) -> None:
-    """Which session wrote this line or made this commit, on which prompt, and why."""
+    """Show which session wrote this line or made this commit, on which prompt, and why."""
     match = _LINE.match(what)
     blamed = _blame_line(match["file"], int(match["line"])) if match else _blame_commit(what)
     answer = _origin_of(blamed, blamed.commit)
@@ -63,7 +63,7 @@ def _origin_of(blamed: BlamedLine, commit: str) -> dict[str, Any]:
 
 
 def _earlier_origin(blamed: BlamedLine) -> dict[str, Any] | None:
-    """Somebody amended, rebased, picked or squashed a session's commits outside of it: then the one that was there is told."""
+    """Find the original of a commit that was amended, rebased, picked or squashed outside its session."""
     for commit in (_squashed_from(blamed) + _rewritten_from(blamed))[:MOST_REWRITTEN]:
         answer = _origin_of(blamed, commit)
         if answer["turn"]:
@@ -122,7 +122,7 @@ def _blame_line(file: str, line: int) -> BlamedLine:
     )
     blamed = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
     sha = output.partition(" ")[0]
-    # git names lines that are not committed by a commit of zeros.
+    # git reports uncommitted lines with a commit of zeros.
     blamed.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
     blamed.number = int(output.split(" ", 2)[1])
     for row in output.splitlines():
@@ -137,7 +137,7 @@ def _blame_line(file: str, line: int) -> BlamedLine:
 def _blame_commit(name: str) -> BlamedLine:
     if Path(name).is_file():
         raise CommandRefused(f"{name} is a file", fix=f"Name the line, too: holdfast blame {name}:1")
-    # A name that begins with a dash would be an option of git.
+    # A leading dash would be read as an option of git.
     if name.startswith("-"):
         raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")
     fields = _run_git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
@@ -147,10 +147,10 @@ def _blame_commit(name: str) -> BlamedLine:
 
 
 def _rewritten_from(blamed: BlamedLine) -> list[str]:
-    """Commits git still has with the same author and the same time of authorship, which a rewrite keeps; the oldest first.
-    Several of one second are told apart by their subject."""
+    """Existing commits with the same author and authorship time, which a rewrite keeps; oldest first. Several within
+    one second are distinguished by subject."""
     about = _run_git(Path(), "log", "-1", "--format=%at %ae", blamed.commit, "--").strip()
-    # A commit is never committed before it was authored; a minute for clocks.
+    # A commit is never committed before it was authored; one minute of clock tolerance.
     since = int(about.partition(" ")[0] or 0) - 60
     listed = _run_git(
         Path(), "log", "--all", "--reflog", f"--since={since}", "--reverse", "--format=%H%x00%at %ae%x00%s"
@@ -162,8 +162,8 @@ def _rewritten_from(blamed: BlamedLine) -> list[str]:
 
 
 def _squashed_from(blamed: BlamedLine) -> list[str]:
-    """The commits behind the line in a history that git still has, where the file ended with the very same content: of several
-    commits that became one, the one that wrote the line."""
+    """Commits of another history in which the file ended with the same content: of several squashed commits, the one
+    that wrote the line."""
     if not blamed.number:
         return []
     root = Path(_run_git(Path(), "rev-parse", "--show-toplevel").strip())
@@ -173,7 +173,7 @@ def _squashed_from(blamed: BlamedLine) -> list[str]:
     lines = (f"-L{blamed.number},{blamed.number}", "--no-textconv", "--porcelain", "-w")
     behind = []
     for commit in [one for one in same if one != blamed.commit][:MOST_REWRITTEN]:
-        # A commit that took this content away has another one.
+        # A commit that removed this content has another one.
         if _run_git(root, "rev-parse", f"{commit}:{path}", missing_ok=True).strip() == content:
             behind.append(
                 _run_git(root, "blame", *lines, commit, "--", path, filters=_git_filters(str(root))).split(" ", 1)[0]
@@ -182,7 +182,7 @@ def _squashed_from(blamed: BlamedLine) -> list[str]:
 
 
 def _git_filters(root: str) -> list[str]:
-    """Programs that the repository's own config names for its files: none of them runs for a question."""
+    """Filter programs from the repository's own config; none of them runs."""
     return git.own_filters(_git_output(Path(root), git.config_names()).encode())
 
 

@@ -39,9 +39,9 @@ def _redraw_until_interrupted() -> None:
 
 
 def fit_screen(drawn: str, height: int) -> str:
-    """Written over what is there, line by line, so that nothing flickers; what is too long for the screen is left out."""
+    """Redraw in place, line by line, without flicker; what does not fit is omitted."""
     lines = drawn.rstrip("\n").split("\n")
-    # One line for the sum of what is left out, and the last line, which says how to leave.
+    # One line for what is omitted, and the last line, which says how to leave.
     if len(lines) >= height > 3:
         left_out = len(lines) - height + 3
         lines = [*lines[: height - 3], f"… {left_out} more lines", lines[-1]]

@@ -19,7 +19,7 @@ app = typer.Typer(help="Look at what commands checked, and why it counts or does
 
 
 class Request(msgspec.Struct):
-    """One line for `explain --json -`."""
+    """One input line of `explain --json -`."""
 
     command: str
     cwd: str = "."
@@ -35,7 +35,7 @@ def list_checks(
     kind: Annotated[str, typer.Option("--kind", help="test, lint, types, format or build.")] = "",
     verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
 ) -> None:
-    """The latest run of each check here, newest first, and whether it still holds for the content as it is."""
+    """List the latest run of each check here, newest first, and whether it is valid for the current content."""
     from holdfast import client
     from holdfast.doors.cli import render
 
@@ -56,7 +56,7 @@ def show(
     folder: Annotated[str, typer.Option("--dir", help="The folder that must be covered; . is all of it.")] = ".",
     json: Json = False,
 ) -> None:
-    """One check with its reason; without a number: whether the tests are proved to pass here and now, and why not."""
+    """Show one check with its reason; without a number, whether tests are proven to pass here and now."""
     from holdfast import client
     from holdfast.doors.cli import render
 
@@ -120,7 +120,7 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     exit_code: Annotated[int | None, typer.Option("--exit-code", help="How the command ended.")] = None,
 ) -> None:
-    """Says which checks a command runs, and whether it proves that the tests pass."""
+    """Show which checks a command runs, and whether it proves that the tests pass."""
     if command == "-":
         _explain_lines(sys.stdin.buffer)
         return
@@ -130,7 +130,7 @@ def explain(
     elif exit_code is not None:
         _show_judgement(_judge_request(request))
     else:
-        # Not told how it ended: both cases are shown.
+        # The exit status is unknown: show both cases.
         for code in (0, 1):
             print(f"If it ends with {code}, and its output is not known:")
             _show_judgement(_judge_request(Request(command, exit_code=code)))

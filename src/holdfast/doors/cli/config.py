@@ -1,4 +1,4 @@
-"""`holdfast config …`: every value with its origin; changing one; trusting a project's file."""
+"""`holdfast config …`: show every value with its origin, change one, trust a project's file."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 
 @app.command()
 def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
-    """Every setting as it counts here, with its origin."""
+    """Show every setting in force here, with its origin."""
     resolved = open_settings().for_project(client.current_project())
     entries = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
     rows = [(name, _without_secrets(value), origin) for name, value, origin in entries]
@@ -48,7 +48,7 @@ def show(section: Annotated[str, typer.Argument(help="Only this section.")] = ""
 
 
 def _is_quiet(row: tuple[str, Any, str]) -> bool:
-    """Each requirement has some thirty fields; what nobody set would bury the rest."""
+    """Each requirement has some thirty fields; unset ones would bury the rest."""
     return row[0].startswith("gates.requirements.") and row[2] == DEFAULT
 
 
@@ -62,7 +62,7 @@ def set_setting(
     client.authorise("config", f"setting {name}")
     parsed = _parse_yaml(value)
     if name == "store.encrypt_bodies" and parsed is True:
-        # Refused here, where a person reads it, instead of in a daemon that finds no key.
+        # Refused here, where a person reads it, instead of in a daemon without a key.
         require_keyring()
     settings, project = open_settings().settings, _layer_project(layer)
     notices = set_value(settings, layer, name, parsed, project=project)
@@ -73,7 +73,7 @@ def set_setting(
 
 @app.command()
 def schema() -> None:
-    """The JSON Schema of the settings files, for editors."""
+    """Print the JSON Schema of settings files, for editors."""
     print(msgspec.json.format(msgspec.json.encode(layered.json_schema(open_settings().settings))).decode())
 
 
@@ -83,7 +83,7 @@ def trust(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
 ) -> None:
-    """Let a project's settings name commands. It counts for exactly this content: a change asks again."""
+    """Allow a project's settings to name commands. Trust is for this exact content: a change asks again."""
     if not revoke:
         client.authorise("trust")
     files = [file] if file else _project_files()
@@ -98,7 +98,7 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
         render.out.print(f"{path}: {'no longer trusted' if trusting.untrust_file(path) else 'was not trusted'}")
         return
     content = path.read_bytes()
-    # Shown before the question: the person trusts this very content.
+    # Shown before the question: the person trusts this exact content.
     render.out.print(Text(content.decode("utf-8", "replace")))
     if not yes:
         typer.confirm(f"Trust this content of {path}?", abort=True)
@@ -126,7 +126,7 @@ def _parse_yaml(text: str) -> Any:
 
 
 def _without_secrets(value: Any) -> Any:
-    """The address of the database may hold its password; nothing that is shown may, whatever redaction is set to."""
+    """The database address may contain a password, which is never shown."""
     if isinstance(value, str):
         return hide_password(current_redactor().redact_text(value)[0])
     if isinstance(value, list | tuple):

@@ -42,7 +42,7 @@ def cost(
     branch: Annotated[str, typer.Option("--branch", help="Only on this branch.")] = "",
     json: Json = False,
 ) -> None:  # fmt: skip
-    """What sessions cost, as far as agents report what they used. What is not known is shown as –."""
+    """Show what sessions cost, as far as agents report it. Unknown values are shown as –."""
     now = now_ms()
     root = client.current_project() if here else str(Path(project).expanduser().absolute()) if project else ""
     answer = client.ask_view(

@@ -1,4 +1,4 @@
-"""`holdfast daemon …`: the one process that writes."""
+"""`holdfast daemon …`: the process that writes the log."""
 
 import time
 from typing import Annotated
@@ -16,7 +16,7 @@ app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=Tr
 
 @app.command()
 def start() -> None:
-    """Start it, unless it runs already. Hooks do this by themselves."""
+    """Start the daemon if it isn't running. Hooks do this by themselves."""
     was = client.running_pid()
     pid = client.start_daemon()
     render.out.print(f"The daemon {'was running already' if was else 'is running'} (pid {pid}).")
@@ -31,14 +31,14 @@ def stop() -> None:
 
 @app.command()
 def restart() -> None:
-    """Stop it and start it again."""
+    """Stop the daemon and start it again."""
     client.stop_daemon("holdfast daemon restart")
     render.out.print(f"The daemon is running (pid {client.start_daemon()}).")
 
 
 @app.command()
 def run() -> None:
-    """Run it here, in the foreground, with its log on the terminal."""
+    """Run the daemon in the foreground, with its log on the terminal."""
     from holdfast.daemon.run import run_daemon as serve
 
     raise typer.Exit(serve(client.state_paths(), foreground=True))
@@ -46,7 +46,7 @@ def run() -> None:
 
 @app.command()
 def status(json: Json = False) -> None:
-    """Whether it runs, since when, and how it is."""
+    """Show whether the daemon runs, since when, and its state."""
     pid = client.running_pid()
     answer = client.ask_daemon("status") if pid else {}
     if json:
@@ -65,7 +65,7 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", help="How many.")] = 40,
     follow: Annotated[bool, typer.Option("--follow", "-f")] = False,
 ) -> None:
-    """The end of the daemon's log."""
+    """Show the end of the daemon's log."""
     path = client.state_paths().log_file
     if not path.exists():
         render.out.print(f"No log yet at {path}.")
@@ -83,7 +83,7 @@ def unit(
     kind: Annotated[str, typer.Argument(help="systemd or launchd")] = "systemd",
     write: Annotated[bool, typer.Option("--write", help="Put it in its place instead of printing it.")] = False,
 ) -> None:
-    """A service file, for those who want the daemon started at log-in."""
+    """Print a service file, to start the daemon at log-in."""
     text, path, next_step = units.service_file(kind, client.state_paths())
     if write:
         path.parent.mkdir(parents=True, exist_ok=True)

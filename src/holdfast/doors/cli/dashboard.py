@@ -111,6 +111,6 @@ def _wait_until(true: Any) -> None:
         time.sleep(0.02)
 
 
-# macOS has a screen without a variable that says so.
+# macOS has a screen without such a variable.
 def has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -32,7 +32,7 @@ def demo(
     still: Annotated[bool, typer.Option("--still", help="Nothing goes on after the day has been played.")] = False,
     json: Json = False,
 ) -> None:
-    """Play a recorded day of agents into a throw-away folder, and open the dashboard on it, until Ctrl-C."""
+    """Play a recorded day of agents in a temporary folder and open the dashboard on it, until Ctrl-C."""
     needs_web()
     if not shutil.which("git"):
         raise CommandRefused("the demo makes git repositories, and there is no git", fix="Install git.")
@@ -41,7 +41,7 @@ def demo(
     # Ended by a signal, the demo still removes its folder.
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _as_interrupt)
-    # The player changes this process's environment; the browser needs the person's own.
+    # The player changes this process's environment; the browser needs the original.
     mine = dict(os.environ)
     root = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
     try:
@@ -111,7 +111,7 @@ def _keep_running(player: "Player", still: bool) -> None:
 
 
 def _close_demo(player: "Player") -> None:
-    """A second Ctrl-C must not leave anything behind."""
+    """A second Ctrl-C must leave nothing behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _run_holdfast(player, "dashboard", "--stop")

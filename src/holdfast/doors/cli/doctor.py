@@ -24,7 +24,7 @@ def doctor(
     self_test: Annotated[bool, typer.Option("--self-test", help="Run each agent's installed hook line once.")] = False,
     json: Json = False,
 ) -> None:
-    """Look for everything that is known to go wrong. Exit 1 when something needs you."""
+    """Check for every known problem. Exits 1 if something needs you."""
     all_findings = run_checks()
     repaired = [_repair_finding(finding) for finding in all_findings if fix and finding.safely]
     left = [f for f in all_findings if not (fix and f.safely)]
@@ -42,7 +42,7 @@ def _show_findings(left: list[Finding], repaired: list[str], agents: list[Readin
     show_agents(agents)
     for line in repaired:
         render.out.print(Text(f"repaired  {line}", style="green"))
-    # What stands in an agent's own lines is not said a second time.
+    # A step shown with its agent is not repeated here.
     shown = {step.text for one in agents for step in one.steps if not step.done}
     for finding in (one for one in left if one.problem not in shown):
         render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   → {finding.mend}", style="cyan"))

@@ -31,7 +31,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this it is only shown.")] = False,
     json: Json = False,
 ) -> None:
-    """Erase for good: store, files, indexes, backups, logs. Survives a crash: it is finished at the next start."""
+    """Erase for good: store, files, indexes, backups, logs. After a crash it is completed at the next start."""
     if sum(map(bool, (session, project, text, everything))) != 1:
         raise CommandRefused("name one of --session, --project, --text, --everything")
     if everything:
@@ -48,7 +48,7 @@ def erase(
 
 
 def erase_text(text: str, yes: bool, json: bool) -> None:
-    """Shows everything that repeats it; `yes` does it."""
+    """List every occurrence; `yes` erases them."""
     if not yes:
         _show_repetitions(client.ask_daemon("erase", texts=[text], dry=True), json)
         return
@@ -83,7 +83,7 @@ def show_receipt(receipt: dict[str, Any], json: bool) -> None:
 
 
 def erase_everything(yes: bool, json: bool) -> None:
-    """With no daemon running; a daemon that starts and finds it half done goes on with it."""
+    """Without a running daemon; a daemon that finds an unfinished erasure completes it."""
     paths = client.state_paths()
     if not yes:
         raise CommandRefused(
@@ -95,9 +95,9 @@ def erase_everything(yes: bool, json: bool) -> None:
     from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
 
     told = _tell_team(paths)
-    # While the daemon can still be asked: afterwards nobody knows which files in projects are ours.
+    # While the daemon can be asked: afterwards nobody knows which files in projects are ours.
     shown = client.ask_daemon("shown_files")
-    # Marked before the daemon stops: one that a hook starts meanwhile finds the mark and goes on.
+    # Marked before the daemon stops: one that a hook starts meanwhile finds the mark and continues.
     begin_wipe(paths)
     client.stop_daemon("holdfast erase --everything")
     lease = Lease(paths.lease)
@@ -118,7 +118,7 @@ def erase_everything(yes: bool, json: bool) -> None:
 
 
 def _tell_team(paths: Paths) -> str:
-    """What became of what this machine sent to its team. Afterwards nobody here has the token any more."""
+    """Report what happened to data sent to the team. Afterwards this machine has no token any more."""
     from holdfast_team.erased import forget_everything
     from holdfast_team.membership import TeamFiles, connect_team
 

@@ -28,7 +28,7 @@ def list_events(
     before: Annotated[int, typer.Option("--before", help="Only events before this number.")] = 0,
     json: Json = False,
 ) -> None:
-    """The newest events, oldest of them first."""
+    """List the newest events, oldest first."""
     session = _full_id(session)
     page = client.ask_view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
     if json:
@@ -51,14 +51,14 @@ def tail(
     follow: Annotated[bool, typer.Option("--follow/--no-follow", "-f", help="Go on as events come.")] = True,
     json: Json = False,
 ) -> None:
-    """The last events, and then each new one as it happens."""
+    """Show the last events, then each new one as it happens."""
     session = _full_id(session)
     page = client.ask_view("log.events", session=session, limit=limit)["events"]
     for event in page:
         _show_event(event, json)
     if not follow:
         return
-    # Events between the page and the stream are not missed: the stream begins behind the page.
+    # The stream starts after the page, so no event in between is missed.
     after = page[-1]["seq"] if page else 0
     for line in client.stream_replies("tail", after=after, session=session):
         if "event" in line:
@@ -67,7 +67,7 @@ def tail(
 
 @event_app.command()
 def show(seq: int, json: Json = False) -> None:
-    """One event with all its fields."""
+    """Show one event with all its fields."""
     event = client.ask_view("log.event", seq=seq)
     if json:
         render.json_line(event)
@@ -82,12 +82,12 @@ def show(seq: int, json: Json = False) -> None:
 
 
 def _full_id(session: str) -> str:
-    """The id that a beginning or an alias stands for. What may be several sessions is refused with their names."""
+    """Resolve a prefix or alias to an id. Ambiguous ones are refused with the candidates."""
     return str(client.ask_view("sessions.find", id=session)["id"]) if session else ""
 
 
 def _nothing_found(session: str, kinds: list[str], before: int) -> str:
-    """What is true of an empty page."""
+    """The explanation for an empty page."""
     if not (session or kinds or before):
         return "No events yet. Put the hooks in with: holdfast install"
     of_kind = f" of kind {', '.join(kinds)}" if kinds else ""

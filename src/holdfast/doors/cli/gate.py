@@ -1,4 +1,4 @@
-"""`holdfast gate …`: what is asked for here, how it stands, and every way out."""
+"""`holdfast gate …`: what is required here, its state, and every way to resolve it."""
 
 import re
 import select
@@ -33,7 +33,7 @@ Code = Annotated[
 ]
 Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
 
-# A number with an optional unit; without one it is seconds.
+# A number with an optional unit, by default seconds.
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -50,14 +50,14 @@ def parse_duration(text: str) -> int:
 
 def _caller_context(**more: Any) -> dict[str, Any]:
     around = locate(str(Path.cwd()))
-    # Agents set the session in the environment of what they run; the daemon judges by itself who asks.
+    # Agents set the session in the environment of their commands; the daemon judges by itself who asks.
     by = "agent" if client.current_session() else "person"
     return {"branch": around.get("branch", ""), "repo": around.get("repo", ""), "by": by, **more}
 
 
 @app.command()
 def status(session: Session = "", json: Json = False) -> None:
-    """What is required here, what is satisfied, and what resolves the rest."""
+    """Show what is required here, what is satisfied, and what resolves the rest."""
     answer = client.ask_view("gates.status", **_caller_context(session=session))
     answer["enforcement"] = agent_enforcement(answer["agent"])
     if json:
@@ -78,7 +78,8 @@ def status(session: Session = "", json: Json = False) -> None:
 
 
 def agent_enforcement(agent: str) -> dict[str, str]:
-    """What a refusal does in that agent: prevent (it does not happen), retry (it is told and goes on), observe."""
+    """What a refusal does in that agent: prevent (it does not happen), retry (the agent continues with the reason),
+    observe."""
     entry = AGENTS.get(agent)
     at = {"tool": "tool.started", "stop": "turn.ended"}
     return {moment: entry.enforces.get(kind, "observe") if entry else "observe" for moment, kind in at.items()}
@@ -121,7 +122,7 @@ def _requirement_line(one: dict[str, Any]) -> Text:
 
 @app.command("list")
 def list_requirements(json: Json = False) -> None:
-    """The requirements of this project, and those that could be switched on."""
+    """List the requirements of this project, and those that could be enabled."""
     answer = client.ask_view("gates.list")
     if json:
         render.json_line(answer)
@@ -141,7 +142,7 @@ def satisfy(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
-    """Mark a requirement as done. Who did it is recorded; one that needs evidence cannot be marked."""
+    """Mark a requirement as done, on record. One that needs evidence cannot be marked."""
     _allow("gates.satisfy", "satisfied", json, names, session, branch, ttl, metadata, code)
 
 
@@ -150,7 +151,7 @@ def approve(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
-    """Allow something for a while (default: an hour). Only a person can do this, not an agent."""
+    """Allow something for a while (default: one hour). Only a person can do this."""
     _allow("gates.approve", "approved", json, names, session, branch, ttl, metadata, code)
 
 
@@ -163,7 +164,7 @@ def clear(
     force: Annotated[bool, typer.Option("--force", help="Permanent ones too.")] = False,
     json: Json = False,
 ) -> None:
-    """Open again what was satisfied: this session's only, unless --branch is given."""
+    """Reopen what was satisfied: for this session only, unless --branch is given."""
     args = _caller_context(names=names or [], all=every, session=session, everyone=branch, force=force)
     _show_change(client.run_command("gates.clear", **args), "cleared", json)
 
@@ -231,7 +232,7 @@ def resume(json: Json = False) -> None:
 def accept(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
-    """Let the settings ask for less than what is in force. Shows the difference first. Only a person can do this."""
+    """Accept settings that require less than what is in force. Shows the difference first. Only a person can do this."""
     differences = client.ask_view("gates.attention")["differences"]
     if not differences:
         render.out.print("Nothing waits to be accepted.")
@@ -249,7 +250,7 @@ def accept(
 
 @app.command()
 def codes(json: Json = False) -> None:
-    """Codes that prove that a person asked, where Holdfast cannot see it otherwise. Shown only in a terminal of your own."""
+    """Show one-time codes that prove a person asked. Only in your own terminal."""
     answer = client.ask_view("gates.codes")
     if json:
         render.json_line(answer)
@@ -262,7 +263,7 @@ def codes(json: Json = False) -> None:
 
 @app.command()
 def prune(json: Json = False) -> None:
-    """Remove the state of branches that git does not know any more."""
+    """Remove the state of branches that git no longer knows."""
     answer = client.run_command("gates.prune", **_caller_context())
     if json:
         render.json_line(answer)
@@ -272,7 +273,7 @@ def prune(json: Json = False) -> None:
 
 @app.command()
 def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
-    """Why a call was refused or allowed."""
+    """Explain why a call was refused or allowed."""
     answer = client.ask_view("gates.explain", **_caller_context(seq=seq))
     if json:
         render.json_line(answer)
@@ -297,7 +298,7 @@ def replay(
     everywhere: Annotated[bool, typer.Option("--everywhere", help="All projects, by these rules.")] = False,
     json: Json = False,
 ) -> None:
-    """What rules would have refused in recorded sessions, before they refuse anything."""
+    """Show what a rule set would have refused in recorded sessions."""
     rules = _read_rules(settings) if settings else None
     answer = client.ask_view(
         "gates.replay", **_caller_context(seconds=parse_duration(since), settings=rules, everywhere=everywhere)
@@ -329,7 +330,7 @@ def _read_rules(file: Path) -> dict[str, Any]:
 
 @app.command()
 def verify(json: Json = False) -> None:
-    """Check the settings: what is wrong with them, and which skills they name that are not installed. Exit 1 if any."""
+    """Check the settings for mistakes and for skills that are not installed. Exits 1 if there are any."""
     answer = client.ask_view("gates.verify", **_caller_context())
     if json:
         render.json_line(answer)
@@ -349,7 +350,7 @@ def init(
     layer: Annotated[str, typer.Option("--layer", help="user, project or local")] = "project",
     json: Json = False,
 ) -> None:
-    """Write a first set of requirements into a settings file: what fits this project, or a preset. What is there stays."""
+    """Write initial requirements into a settings file: fitted to this project, or a preset. Existing content stays."""
     from holdfast.app import open_settings
     from holdfast.settings.edit import set_value
 
@@ -384,7 +385,7 @@ def init(
 
 
 def _is_ones_own(file: Path) -> bool:
-    """Whether what a person lets us write here may be trusted: nothing of somebody else is in the file."""
+    """Whether the file may be trusted: it holds only what the person lets us write."""
     if not client.ask_daemon("caller")["person"]:
         return False
     try:
@@ -396,7 +397,7 @@ def _is_ones_own(file: Path) -> bool:
 
 
 def _say_what_follows() -> None:
-    """Whether it all works, and what it would have refused in the sessions of the last week."""
+    """Report whether everything works, and what it would have refused in last week's sessions."""
     for problem in client.ask_view("gates.verify", **_caller_context())["problems"]:
         render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
     answer = client.ask_view("gates.replay", **_caller_context(seconds=parse_duration("7d")))
@@ -409,7 +410,7 @@ def _say_what_follows() -> None:
 
 
 def _asked_preset() -> str:
-    """Of a person, or of a script that pipes the answer in; a script that says nothing does not stop at the question."""
+    """Ask a person, or read the answer from a pipe; a script without input is not blocked."""
     if sys.stdin.isatty():
         return str(typer.prompt("Which preset", default="fitting"))
     # An agent's shell may leave a pipe open that nobody writes to.

@@ -15,7 +15,7 @@ from holdfast.doors.cli.event import event_app
 from holdfast.doors.cli.options import Json, OfAgent, OfProject, OfThisProject
 
 BEHIND = 200
-"""Events that are not indexed yet before it is worth a word: the last few always come a moment later."""
+"""Unindexed events before a notice is shown: the last few are always a moment late."""
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def history(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 20,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Prompts, answers, commands, outputs, files, errors and commits, newest first."""
+    """Search prompts, answers, commands, outputs, files, errors and commits, newest first."""
     filters: dict[str, Any] = {
         "project": _project_filter(project, here), "agent": agent, "session": session, "tool": tool, "file": file,
         "kinds": kind or [], "failed": failed, "since": parse_moment(since, now_ms()) if since else 0, "before": before,

@@ -1,4 +1,4 @@
-"""`holdfast import`: history from transcripts and from older systems, so that the first day is not empty."""
+"""`holdfast import`: history from transcripts and older systems."""
 
 import collections
 import queue
@@ -44,7 +44,7 @@ def import_history(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
+    """Import earlier sessions from the agents' own files, which are only read. Importing twice changes nothing."""
     if not dry_run:
         client.authorise("import")
     location = ImportLocation((home or Path.home()).absolute(), Path(client.current_project()))
@@ -69,13 +69,13 @@ def _size_of(file: Path) -> int:
 
 
 def files_to_import() -> list[Path]:
-    """Every file an import would read now."""
+    """Every file that an import would read now."""
     location, known_files = ImportLocation(Path.home(), Path(client.current_project())), KnownFiles()
     return [file for _, file in _files_of_others(chosen_importers([]), location) if not known_files.has(file)]
 
 
 def _files_of_others(importers: Iterable[Importer], location: ImportLocation) -> Iterator[tuple[Importer, Path]]:
-    """Holdfast writes some of these formats itself, for older tools: that is no history, it is in the log."""
+    """Skip files that Holdfast wrote itself for older tools: their content is already in the log."""
     footprint = Footprint(client.state_paths().state)
     for importer in importers:
         yield from ((importer, file) for file in importer.find_files(location) if not footprint.wrote(file))
@@ -94,7 +94,7 @@ class Totals:
     imported: int = 0
     already_known: int = 0
     told_by_hooks: int = 0
-    """Events of sessions that hooks told of themselves."""
+    """Events of sessions that hooks reported."""
     expected: collections.Counter[str] = field(default_factory=collections.Counter)
     skipped: list[Skipped] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class Totals:
 
 
 def _import_file(importer: Importer, file: Path, location: ImportLocation, sender: "BatchSender") -> None:
-    # As it was before reading: a file that grows meanwhile is read again the next time.
+    # From before reading: a file that grows meanwhile is read again next time.
     total, stamp = sender.total, file_stamp(file)
     try:
         found = _events_noting_skips(importer.read(file, location), total)
@@ -129,20 +129,20 @@ def _events_noting_skips(records: Iterable[Found], total: Totals) -> Iterator[Ev
 
 
 AgentSession = tuple[str, str]
-"""Agent and session id: two agents may use one id."""
+"""Agent and session id, because two agents may use one id."""
 
 
 @dataclass
 class Batch:
-    """Events that are sent together: a part of one file, or several small files."""
+    """Events that are sent together: part of one file, or several small files."""
 
     events: list[tuple[AgentSession, msgspec.Raw]] = field(default_factory=list)
-    """The session of each, and the event as it is sent."""
+    """The session and encoded form of each event."""
     size: int = 0
     of_sessions: set[AgentSession] = field(default_factory=set)
-    """Sessions of transcripts: none is taken that hooks told of."""
+    """Sessions of transcripts; those that hooks reported are skipped."""
     ended: list[tuple[Path, list[int]]] = field(default_factory=list)
-    """Files that end in it, as they were when they were read."""
+    """Files that end in this batch, with their stamps from before reading."""
 
     @property
     def is_full(self) -> bool:
@@ -150,7 +150,7 @@ class Batch:
 
 
 class BatchSender:
-    """Sends batches from a thread of its own: the next files are read while the daemon works."""
+    """Sends batches from its own thread, while the next files are read."""
 
     def __init__(self, total: Totals, known_files: "KnownFiles", dry_run: bool) -> None:
         self.total = total
@@ -168,7 +168,7 @@ class BatchSender:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._hand_over()
-        # The thread ends in any case, after what it has in hand.
+        # The thread ends in any case, after its current batch.
         self._waiting.put(None)
         self._thread.join()
         if kind is None:
@@ -214,7 +214,7 @@ class BatchSender:
             done = client.ask_daemon("ingest", events=events)
             self.total.imported += done["taken"]
             self.total.already_known += done["known"]
-        # After the daemon has answered: files of a batch that failed are read again.
+        # After the daemon has answered: files of a failed batch are read again.
         if not self._dry_run:
             self._known.add(batch.ended)
 
@@ -230,7 +230,8 @@ class BatchSender:
 
 
 class KnownFiles:
-    """Which files were read to their end, as they were then. Written now and then: a file that is read again adds nothing."""
+    """Which files were read completely, with their stamps. Saved now and then, because reading a file again adds
+    nothing."""
 
     def __init__(self) -> None:
         self._file = client.state_paths().state / "imports" / "read.json"

@@ -30,7 +30,7 @@ Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is d
 def status(
     runs: Annotated[int, typer.Option("--runs", help="Also the last decisions and runs.")] = 0, json: Json = False
 ) -> None:
-    """What is in it, how fresh it is, what is being done."""
+    """Show what is indexed, how fresh it is, and what is running."""
     answer = client.ask_view("reindex.status")
     answer["runs"] = client.ask_view("reindex.runs", limit=runs) if runs else []
     if json:
@@ -48,13 +48,13 @@ def run(wait: Wait = True, json: Json = False) -> None:
 
 @index_app.command()
 def rebuild(wait: Wait = True, json: Json = False) -> None:
-    """Build the index from scratch; the old one answers until that is done."""
+    """Rebuild the index; the old one answers until that is done."""
     _run_index(rebuild=True, wait=wait, json=json)
 
 
 @index_app.command()
 def why(file: str, json: Json = False) -> None:
-    """Whether a file is in it, with its chunks, or why not."""
+    """Show whether a file is indexed, with its chunks, or why not."""
     answer = client.ask_view("reindex.why", file=absolute_path(file))
     if json:
         render.json_line(answer)
@@ -70,7 +70,7 @@ def why(file: str, json: Json = False) -> None:
 
 @index_app.command("left-out")
 def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
-    """Files that are not in it, each with the reason."""
+    """List files that are not indexed, with the reason."""
     answer = client.ask_view("reindex.left_out", limit=limit)
     if json:
         render.json_line(answer)
@@ -84,7 +84,7 @@ def flag(
     reset: Annotated[bool, typer.Option("--reset", help="Let the next prompt trigger again.")] = False,
     json: Json = False,
 ) -> None:
-    """A session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
+    """Show a session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
     if reset:
         client.run_command("reindex.mark", shown=False)
     answer = client.ask_view("reindex.flag")
@@ -111,7 +111,7 @@ def _run_index(*, rebuild: bool, wait: bool, json: bool) -> None:
 
 
 def _watch_run(run_id: str, quiet: bool) -> dict[str, Any]:
-    # Only who waits for an index needs it: a search does not.
+    # Only needed to wait for an index, not for a search.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -129,8 +129,8 @@ def _watch_run(run_id: str, quiet: bool) -> dict[str, Any]:
 
 
 def _is_overtaken(answer: dict[str, Any], run_id: str) -> bool:
-    """A newer run has taken its place and is through."""
-    # A run's id begins with the time at which it was asked for.
+    """A newer run has replaced it and completed."""
+    # A run's id begins with the time of its request.
     return bool(answer["last"]) and not answer["run"] and answer["last"]["at"] >= int(run_id.partition("-")[0])
 
 

@@ -1,4 +1,4 @@
-"""`install` and `uninstall`: our hooks in the agents' own settings, and out again, exactly as it was."""
+"""`install` and `uninstall`: adds hooks to the agents' settings and removes them exactly."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def install(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, mcp: WithMcp = True,
     statusline: WithStatusline = False, dry_run: DryRun = False, json: Json = False,
 ) -> None:  # fmt: skip
-    """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
+    """Add hooks to the agents' settings. Everything else in the files stays as it is."""
     level = _chosen_level(project, user)
     agents, root = with_tools(chosen_agents(agent), level, mcp, statusline), Path(client.current_project())
     plans = [hooks.plan_install(one, level, root) for one in agents]
@@ -45,12 +45,12 @@ def install(
 def uninstall(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
 ) -> None:
-    """Take the hooks out again. The file is exactly what it was before."""
+    """Remove the hooks. Each file is restored exactly."""
     if not dry_run:
         client.authorise("uninstall")
     named = [AGENTS[agent]] if agent in AGENTS else chosen_agents(agent) if agent else list(AGENTS.values())
     where = [_chosen_level(project, user)] if project or user else ["project", "user"]
-    # The other way round than they went in: each finds its file as it left it.
+    # In reverse order, so that each finds its file as it left it.
     targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in install_levels(a)]
     plans = [_taken_out(a, level, dry_run) for a, level in targets]
     plans = [plan for plan in plans if plan.changes]
@@ -71,7 +71,7 @@ def uninstall(
 
 
 def _show_files(files: TakenOut) -> None:
-    """What was written outside the state folder: the record itself stays there until `holdfast erase --everything`."""
+    """Files written outside the state folder; the record itself stays until `holdfast erase --everything`."""
     if files.removed:
         render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
     for path in files.restored:
@@ -82,7 +82,7 @@ def _show_files(files: TakenOut) -> None:
 
 def _taken_out(agent: Agent, level: str, dry_run: bool) -> hooks.Plan:
     plan = hooks.plan_removal(agent, level, Path(client.current_project()))
-    # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
+    # A killed install changed nothing, but left its partial file in the project.
     if not dry_run and (plan.changes or partial_of(plan.path).exists()):
         hooks.apply_plan(plan)
     return plan
@@ -100,7 +100,7 @@ def chosen_agents(agent: str) -> list[Agent]:
 
 
 def with_tools(agents: list[Agent], level: str, mcp: bool = True, statusline: bool = True) -> list[Agent]:
-    """Each agent, once more where it looks for MCP servers at this level, and once more for its status line."""
+    """Each agent, with its file of MCP servers at this level, and its status line."""
     variants: list[Agent] = []
     for agent in agents:
         others = (tools_of(agent) if mcp else None, status_line_of(agent) if statusline else None)
@@ -149,7 +149,7 @@ def _show_plan(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
 
 
 def _show_status_line(plan: hooks.Plan, put_in: bool) -> None:
-    """One that is there is somebody's choice."""
+    """An existing one is somebody's choice."""
     if plan.changes:
         render.out.print(f"{plan.agent}: our status line {'put into' if put_in else 'taken out of'} {plan.path}.")
     elif put_in:

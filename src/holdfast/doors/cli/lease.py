@@ -1,4 +1,4 @@
-"""`holdfast lease`: one at a time, in order."""
+"""`holdfast lease`: one holder at a time, in order."""
 
 import contextlib
 import errno
@@ -44,7 +44,7 @@ def acquire(
     pid: Annotated[int, typer.Option("--pid", help="The owner; default: the agent's session, else your shell.")] = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Take it, waiting in line. It is free again when released, or when the owner's process is gone."""
+    """Take a lease, waiting in line. It is free again when released, or when the owner's process is gone."""
     answer = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
     if json:
         render.json_line(answer)
@@ -65,7 +65,7 @@ def release(
     force: Annotated[bool, typer.Option("--force", help="Take it away from whoever holds it.")] = False,
     json: Json = False,
 ) -> None:
-    """Give it back."""
+    """Give a lease back."""
     answer = client.run_command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
     if json:
         render.json_line(answer)
@@ -75,7 +75,7 @@ def release(
 
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
-    """Who holds what, and who waits."""
+    """List holders and waiters."""
     answer = client.ask_view("project.leases")
     if json:
         render.json_line(answer)
@@ -104,7 +104,7 @@ def _lease_line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
 def run(
     context: typer.Context, name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
 ) -> None:  # fmt: skip
-    """Hold it while a command runs: holdfast lease run NAME -- COMMAND. Exits as the command does."""
+    """Hold a lease while a command runs: holdfast lease run NAME -- COMMAND. Exits with the command's status."""
     # The first `--` separates our options from the command.
     words = [word for n, word in enumerate(context.args) if not (n == 0 and word == "--")]
     if not words:
@@ -115,7 +115,7 @@ def run(
     if answer["answer"] != "granted":
         render.err.print(f"{name} is not free: {render.clean_line(answer['why'])}")
         raise typer.Exit(EXIT_BUSY)
-    # What runs within several leases names all of them, so that a circle can be found.
+    # A command under several leases names all of them, so that cycles are found.
     within = " ".join([*leases_held_above(), answer["owner"]])
     env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(answer["token"]), LEASE_OWNERS_VARIABLE: within}
     with _guarded_command(answer["owner"]), _renewed_lease(name, answer["owner"], ttl):
@@ -123,14 +123,14 @@ def run(
 
 
 GRACE_S = 5.0
-"""How long a command may take to end by itself when its wrapper was killed."""
+"""How long a command may take to end after its wrapper was killed."""
 
 
 @contextlib.contextmanager
 def _guarded_command(owner: str) -> Iterator[None]:
-    """A second process that ends the command if this one is killed: nobody works on without the lease's keeper."""
+    """Start a second process that ends the command if this one is killed: nobody works on without the lease's keeper."""
     read, write = os.pipe()
-    # Forked before the command starts: it must be there whatever happens afterwards.
+    # Forked before the command starts: it must exist whatever happens afterwards.
     guard = os.fork()
     if not guard:
         _run_guard(owner, read)
@@ -151,7 +151,7 @@ def _run_guard(owner: str, read: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        # All else, the writing end too: otherwise the pipe would not close with its owner.
+        # Everything else, including the writing end: otherwise the pipe would not close with its owner.
         os.closerange(3, read)
         os.closerange(read + 1, nothing + 100)
         if not os.read(read, 1):
@@ -168,18 +168,18 @@ def _end_command(owner: str) -> None:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
         late = time.monotonic() > deadline
-        # 0 sends nothing: it only waits, until the time for SIGKILL has come.
+        # 0 sends no signal and only waits until it is time for SIGKILL.
         number = signal.SIGKILL if late else 0
         time.sleep(0.05)
 
 
 @contextlib.contextmanager
 def _renewed_lease(name: str, owner: str, ttl: float) -> Iterator[None]:
-    """Renewed while the block runs, released when it is left, however it is left."""
+    """Renew the lease during the block, and release it on every exit."""
     over = threading.Event()
 
     def beat() -> None:
-        # Three times within its time, so that one failed renewal is not the end.
+        # Three times within its time, so that one failed renewal is harmless.
         while not over.wait(max(0.2, ttl / 3)):
             with contextlib.suppress(HoldfastError, OSError):
                 client.run_command("project.keep", lease=name, owner=owner)
@@ -196,16 +196,16 @@ def _run_command(words: list[str], env: dict[str, str]) -> int:
     try:
         child = subprocess.Popen(words, env={**os.environ, **env})
     except OSError as error:
-        # A folder of PATH that cannot be read makes the kernel say "Permission denied" of a program that is nowhere.
+        # An unreadable folder of PATH makes the kernel report "Permission denied" for a program that is nowhere.
         missing = "/" not in words[0] and shutil.which(words[0]) is None
         raise CommandRefused(f"{words[0]}: {os.strerror(errno.ENOENT) if missing else error.strerror}") from error
-    # Passed on: the lease is released only after the command has ended.
+    # Forwarded: the lease is released only after the command has ended.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: child.send_signal(received))
     while True:
         try:
             code = child.wait()
-            # As a shell does for a command that a signal ended.
+            # As a shell reports a command that a signal ended.
             return code if code >= 0 else 128 - code
         except KeyboardInterrupt:  # The child got it too; how it takes it is its own affair.
             continue

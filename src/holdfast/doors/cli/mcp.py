@@ -15,7 +15,7 @@ def mcp(
     http: Annotated[bool, typer.Option("--http", help="Over streamable HTTP on 127.0.0.1 instead of stdio.")] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="With --http; 0 = any free one.")] = 0,
 ) -> None:
-    """Serve MCP on stdio; agents start it themselves (`holdfast install` tells them how)."""
+    """Serve MCP on stdio. Agents start it themselves (see `holdfast install`)."""
     if not http:
         from holdfast.doors.mcp.stdio import serve_stdio
 

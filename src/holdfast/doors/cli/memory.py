@@ -1,4 +1,4 @@
-"""`holdfast memory …`: what is remembered, for people. `holdfast handoff`: work made ready for another agent."""
+"""`holdfast memory …`: what is remembered, for people; `holdfast handoff`: prepare work for another agent."""
 
 from typing import Annotated, Any
 
@@ -60,7 +60,7 @@ def list_memories(
     everywhere: Everywhere = False,
     json: Json = False,
 ) -> None:
-    """The newest memories of this project."""
+    """List the newest memories of this project."""
     wanted_status = "candidate" if candidates else status
     answer = client.ask_view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
     if json:
@@ -82,7 +82,7 @@ def _shown_status(doc: dict[str, Any]) -> str:
 
 @app.command()
 def show(id: Id, json: Json = False) -> None:
-    """One memory in full, with the events it comes from."""
+    """Show one memory in full, with its source events."""
     doc = client.ask_view("memory.show", id=id)
     if json:
         render.json_line(doc)
@@ -109,7 +109,7 @@ def show(id: Id, json: Json = False) -> None:
 
 @app.command()
 def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
-    """What was said before and after it."""
+    """Show what was said before and after it."""
     answer = client.ask_view("memory.around", id=id, limit=limit)
     if json:
         render.json_line(answer)
@@ -133,13 +133,13 @@ def add(
 
 @app.command()
 def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False) -> None:
-    """Give it to agents at every start of a session."""
+    """Inject it at every start of a session."""
     _show_change(client.run_command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
 
 
 @app.command()
 def promote(id: Id, json: Json = False) -> None:
-    """Vouch for a memory that is not in your own words, so that agents may be given it."""
+    """Vouch for a memory that is not in your own words, so that it may be injected."""
     _show_change(client.run_command("memory.promote", id=id), "promoted", json)
 
 
@@ -150,7 +150,7 @@ def keep(
     kind: Annotated[str, typer.Option("--type", help="decision, rule, preference, gotcha, fact, trade_off, …")] = "",
     json: Json = False,
 ) -> None:
-    """Keep a candidate: from now on agents are given it."""
+    """Keep a candidate: from now on it may be injected."""
     _show_change(client.run_command("memory.keep", id=id, text=text, type=kind), "kept", json)
 
 
@@ -162,7 +162,7 @@ def drop(id: Id, json: Json = False) -> None:
 
 @app.command()
 def review(everywhere: Everywhere = False) -> None:
-    """Go through the candidates: k keeps, c changes the words, d drops, s skips, q ends."""
+    """Review the candidates: k keeps, c changes the words, d drops, s skips, q ends."""
     waiting = client.ask_view("memory.listed", limit=100, status="candidate", everywhere=everywhere)["observations"]
     if not waiting:
         render.out.print("No candidates.")
@@ -178,13 +178,13 @@ def review(everywhere: Everywhere = False) -> None:
 
 
 def _review_candidate(doc: dict[str, Any]) -> bool:
-    """One key for one candidate; false when the person has had enough."""
+    """One key per candidate; False when the person quits."""
     import click
 
     key = ""
     while key not in ("k", "c", "d", "s", "q"):
         key = click.getchar().lower()
-        # Ctrl-C, Ctrl-D, or the end of the input.
+        # Ctrl-C, Ctrl-D, or the end of input.
         if key in ("\x03", "\x04", ""):
             return False
     if key == "k":
@@ -204,7 +204,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="With --text: do it. Without this it is only shown.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove its text from the database, all that is made of it, and the backups. This cannot be undone."""
+    """Remove its text and everything derived from it from the database and the backups. This cannot be undone."""
     if bool(id) == bool(text):
         raise CommandRefused("name a memory or a --text", fix="See: holdfast memory search")
     if id:
@@ -222,7 +222,7 @@ def explain(
     source: Annotated[str, typer.Argument(help="A file of JSON lines, or - for standard input.")] = "-",
     json: Json = False,
 ) -> None:
-    """Show what would be remembered, what holds and what would be injected; nothing is stored."""
+    """Show what would be remembered, what is valid and what would be injected; nothing is stored."""
     import contextlib
     import sys
 
@@ -259,7 +259,7 @@ def injected(
     everywhere: Everywhere = False,
     json: Json = False,
 ) -> None:
-    """What was injected from memory, word for word."""
+    """Show what was injected from memory, word for word."""
     answer = client.ask_view("memory.injected", session=session, limit=limit, everywhere=everywhere)
     if json:
         render.json_line(answer)
@@ -275,7 +275,7 @@ def injected(
 
 @app.command()
 def meter(json: Json = False) -> None:
-    """What the model that reads finished turns cost, where one is switched on."""
+    """Show what the model that reads finished turns cost, if one is enabled."""
     answer = client.ask_view("memory.meter")
     if json:
         render.json_line(answer)
@@ -318,7 +318,7 @@ def handoff(
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a session's work ready: the next agent that starts in this project is given it, once."""
+    """Prepare a session's work: the next agent that starts in this project receives it, once."""
     answer = client.run_command("memory.handoff", session=session, note=note)
     if json:
         render.json_line(answer)

@@ -24,7 +24,7 @@ OfAgent = Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]
 
 
-# The click that typer is built on: newer versions of typer bring their own copy of it, older ones import `click`.
+# The click that typer uses: newer versions of typer bundle it, older ones import `click`.
 
 if TYPE_CHECKING:
     from typer._click import ClickException, Command, Context, HelpFormatter, Parameter

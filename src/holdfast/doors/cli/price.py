@@ -1,4 +1,4 @@
-"""`holdfast price`: what a million tokens cost."""
+"""`holdfast price`: prices per million tokens."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -38,9 +38,9 @@ def own_file() -> Path:
 
 @price_app.command()
 def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", json: Json = False) -> None:
-    """Every price that is known, and since when it holds."""
+    """Show every known price and its date."""
     prices = load_table(own_file())
-    # A model has several spellings; the first one that has a price is shown.
+    # A model has several spellings; the first one with a price is shown.
     names = [name for name in names_of(model) if name in prices.models][:1] if model else sorted(prices.models)
     if model and not names:
         fix = f"Set one: holdfast price set {model} --input N --output N"
@@ -99,7 +99,7 @@ def import_prices(
     since: Annotated[str, typer.Option("--from", help="The day they hold from, where the file names none.")] = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Take the prices of a file over into your own."""
+    """Copy the prices of a file into your own."""
     taken = read_import(file, _parse_day(since))
     if not dry_run:
         _save_prices(PriceList({**_own_prices().models, **taken.models}))

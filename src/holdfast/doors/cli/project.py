@@ -28,7 +28,7 @@ Id = Annotated[str, typer.Argument(help="e.g. task_003")]
 
 @task_app.command("list")
 def list_tasks(json: Json = False) -> None:
-    """Open tasks, the most pressing first."""
+    """List open tasks, the most pressing first."""
     answer = fresh_view("project.tasks")
     if json:
         render.json_line(answer)
@@ -56,7 +56,7 @@ def _task_line(task: dict[str, Any]) -> Text:
 
 @task_app.command()
 def why(task: Id, json: Json = False) -> None:
-    """Why a task is there, and when it is done."""
+    """Explain why a task exists, and when it is done."""
     answer = fresh_view("project.task", id=task)
     if json:
         render.json_line(answer)
@@ -80,7 +80,7 @@ def _show_task(task: dict[str, Any]) -> None:
 
 @task_app.command("next")
 def next_task(json: Json = False) -> None:
-    """The most pressing task."""
+    """Show the most pressing task."""
     answer = fresh_view("project.next")
     if json:
         render.json_line(answer)
@@ -98,7 +98,7 @@ def add(
     why: Annotated[str, typer.Option("--why")] = "",
     json: Json = False,
 ) -> None:
-    """Add a task of your own beside the derived ones."""
+    """Add a task of your own to the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
     answer = client.run_command("project.add_task", **fields)
     if json:
@@ -123,7 +123,7 @@ def dismiss(
     reason: Annotated[str, typer.Option("--reason", help="Why it is no task; kept in the history.")],
     json: Json = False,
 ) -> None:
-    """Take a task off the list. It comes back when its cause changes and is found again."""
+    """Dismiss a task. It returns if its cause changes and is found again."""
     answer = client.run_command("project.dismiss_task", id=task, reason=reason)
     if json:
         render.json_line(answer)

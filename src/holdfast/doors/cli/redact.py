@@ -31,7 +31,7 @@ def redact(
     file: Annotated[str, typer.Argument(help="A file, or - for the standard input.")] = STDIN,
     json: Annotated[bool, typer.Option("--json", help='Lines {"text"} in, {"text", "removed"} out.')] = False,
 ) -> None:
-    """Print a text without its secrets, and on the error stream what was removed."""
+    """Print a text without its secrets, and what was removed on standard error."""
     content = _read_input(file)
     redactor = _configured_redactor()
     if json:

@@ -1,4 +1,4 @@
-"""How things look in a terminal. Text from events is printed without control characters."""
+"""Formats terminal output; text from events is printed without control characters."""
 
 import codecs
 import io
@@ -19,17 +19,17 @@ from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, shorten_line, strip_controls
 
 SCHEMA = 1
-"""Raised when the JSON of any command changes in a way a script would notice."""
+"""Raised when the JSON of any command changes in a way that breaks scripts."""
 
 FOR_PIPES = 200
-"""Columns where nobody's terminal says how many: a table that is searched or saved must not lose its ends."""
+"""Columns without a terminal: a table that is searched or saved must not lose its ends."""
 
 
 class VisibleConsole(Console):
-    """Whatever is printed through it, nothing but its own styles reaches the terminal as an escape sequence."""
+    """Prints nothing as an escape sequence but its own styles."""
 
     def on_broken_pipe(self) -> None:
-        """The reader has seen enough (`| head`): no error. Rich would end the program with 1."""
+        """The reader has seen enough (`| head`): no error. Rich would exit with 1."""
         raise BrokenPipeError
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
@@ -37,8 +37,7 @@ class VisibleConsole(Console):
         return super()._render_buffer(visible)
 
 
-# Made without arguments:
-# `open_consoles` initialises the same objects anew for every caller of the warm server.
+# Created without arguments: `open_consoles` initialises the same objects again for every caller of the warm server.
 out = VisibleConsole.__new__(VisibleConsole)
 err = VisibleConsole.__new__(VisibleConsole)
 
@@ -47,7 +46,7 @@ PLAIN_SYMBOLS = {
     "✓": "+", "✗": "x", "·": "-", "●": "*", "⬜": "o", "→": "->", "…": "...", "–": "-", "—": "-", "×": "x", "≤": "<=",
     "“": '"', "”": '"', "’": "'", "─": "-", "│": "|",
 }  # fmt: skip
-"""What stands for our own symbols on a terminal that cannot show them."""
+"""Replacements of our symbols on a terminal that cannot show them."""
 
 
 def _in_plain_symbols(error: UnicodeError) -> tuple[str, int]:
@@ -61,11 +60,11 @@ codecs.register_error("holdfast", _in_plain_symbols)
 
 
 def open_consoles() -> None:
-    """For the standard streams as they are now: a command of the warm server gets those of its caller."""
+    """Use the current standard streams: a command of the warm server gets those of its caller."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="holdfast")
-    # `COLUMNS` is the person's own word on the width.
+    # `COLUMNS` is the person's explicit width.
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES
     for console, stderr in ((out, False), (err, True)):
         console.__init__(  # type: ignore[misc]
@@ -87,7 +86,7 @@ STYLES = {
 
 
 def clean_line(value: Any, limit: int = 200) -> str:
-    """On one line, at most so long, and nothing in it that a reader cannot see."""
+    """One line of bounded length, without invisible characters."""
     return shorten_line(" ".join(strip_controls(str(value)).split()), limit)
 
 
@@ -100,7 +99,7 @@ def json_line(value: Any) -> None:
 
 
 def print_text(text: str) -> None:
-    """A whole text of others, as it is but for what a reader cannot see."""
+    """A whole foreign text, without invisible characters."""
     print(strip_controls(text), end="", flush=True)
 
 
@@ -118,11 +117,11 @@ def day_and_clock(at_ms: int) -> str:
 
 GAP = 2
 SMALLEST_TEXT = 12
-"""Columns that the last, flexible column keeps; others are dropped before it gets less."""
+"""Minimum columns of the last, flexible column; others are dropped first."""
 
 
 class FittingTable(Table):
-    """Drops columns that do not fit, from the right; the first named one (the id) and the last (the text) stay."""
+    """Drops columns that do not fit, from the right; the first titled one (the id) and the last (the text) stay."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         everything = self.columns
@@ -141,7 +140,7 @@ class FittingTable(Table):
             if not inner:
                 break
             columns.remove(inner[-1])
-        # What stays is whole; only the last column is cut.
+        # The remaining columns are whole; only the last one is cut.
         widths = [_column_width(column) for column in columns]
         rest = width - sum(widths[:-1]) - GAP * (len(columns) - 1)
         for column, own in zip(columns, [*widths[:-1], max(1, min(widths[-1], rest))], strict=True):
@@ -176,7 +175,7 @@ def event_line(event: dict[str, Any]) -> Text:
 
 
 def event_headline(event: dict[str, Any]) -> str:
-    """What a person wants to know of an event in one line."""
+    """The essence of an event in one line."""
     data = event["data"]
     if event["kind"] == "answer.undelivered":
         return f"not delivered: {data.get('verdict', '')}: {'; '.join(data.get('reasons', ()))}"

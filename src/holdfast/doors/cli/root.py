@@ -1,4 +1,4 @@
-"""`holdfast`: every command by name, loaded when it is asked for, and the one place where errors are shown."""
+"""`holdfast`: every command by name, loaded on demand, and the one place where errors are shown."""
 
 import os
 import sys
@@ -14,27 +14,27 @@ from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 from holdfast.doors.cli.options import ClickException, Command, CompletionItem, Context, Group, HelpFormatter, Parameter
 
-# Every command by name: which module has it, under which heading of `--help` it stands, and its older spellings.
+# Every command by name: its module, its heading in `--help`, and its older spellings.
 #
-# A command's module is imported when the command is asked for, so that one command does not load the others.
+# A command's module is imported when the command is used, so that one command does not load the others.
 
-# What the shell offers after a Tab: ids of sessions, gates, agents, scenarios, projects' tasks.
+# Shell completion: ids of sessions, gates, agents, scenarios, tasks.
 #
-# Values come from the running daemon. Where none runs nothing is offered, and none is started.
+# Values come from the running daemon. Without one nothing is offered, and none is started.
 
 MOST = 50
 Source = Callable[[], Iterable[tuple[str, str]]]
 
 
 def offer_values(path: str, command: Command) -> None:
-    """Every parameter whose name and command say what it stands for gets the values it may have."""
+    """Add completion to every parameter whose name and command identify its values."""
     if isinstance(command, Group):
         for name, inner in command.commands.items():
             offer_values(f"{path} {name}", inner)
     for parameter in command.params:
         source = _value_source(path, parameter.name or "")
         if source:
-            # Typer has no public way to set it after a command was made.
+            # Typer has no public way to set it on an existing command.
             parameter._custom_shell_complete = _make_completer(source)
 
 
@@ -91,7 +91,7 @@ def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
     from holdfast.core.errors import HoldfastError
 
     try:
-        # Never starts a daemon: a Tab must not have effects.
+        # Never starts a daemon: a Tab must have no effects.
         answer = client.ask_daemon("view", start=False, name=name, args=args)
     except HoldfastError:
         return {}
@@ -169,7 +169,7 @@ def _load_command(name: str) -> Command:
     if hasattr(module, "register"):
         module.register(holder)
     else:
-        # A module without `register` has one group of commands, under the module's own name.
+        # A module without `register` has one group of commands, under the module's name.
         holder.add_typer(module.app, name=MODULES[name])
     commands = typer.main.get_group(holder).commands
     command = commands.get(name) or commands[MODULES[name]]
@@ -180,13 +180,13 @@ def _load_command(name: str) -> Command:
 
 
 def _first_sentence(command: Command | None) -> str:
-    """Whole: a line of help that ends in … makes people open another page to read its end."""
+    """Complete: a help line that ends in … makes people open another page."""
     text = (command.help or "").strip().partition("\n\n")[0] if command else ""
     return " ".join(text.split()).partition(". ")[0].rstrip(".")
 
 
 def _show_whole_sentences(command: Command) -> None:
-    """Click cuts what stands in the help of a group, unless it is named a short help."""
+    """Click cuts a group's help unless it is given as short help."""
     for inner in getattr(command, "commands", {}).values():
         inner.short_help = _first_sentence(inner)
         _show_whole_sentences(inner)
@@ -196,7 +196,7 @@ EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
 REPLACE_DAEMON = "Run: holdfast daemon restart"
 UNKNOWN_TO_DAEMON = ("there is no view", "there is no command")
-"""In what a daemon answers that does not know a question."""
+"""In the answer of a daemon that does not know a question."""
 
 app = typer.Typer(
     name="holdfast",
@@ -237,7 +237,7 @@ def build_command() -> Command:
 
 
 def run_cli(command: Command | None = None) -> None:
-    """Exit codes: 0 done, 1 refused or failed (said in one line), 2 wrong usage, 130 interrupted."""
+    """Exit codes: 0 done, 1 refused or failed (with one line), 2 wrong usage, 130 interrupted."""
     if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
         return
@@ -258,7 +258,7 @@ def run_cli(command: Command | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         _leave_quietly(EXIT_INTERRUPTED)
     except Exception:
-        # An answer of another version may lack what this one shows; any other failure is a mistake of ours, and seen.
+        # An answer of another version may lack what this one shows; any other failure is our bug and stays visible.
         if not (message := _other_daemon()):
             raise
         _exit_with_error(message, "OtherVersion", EXIT_ERROR)
@@ -272,7 +272,7 @@ def _other_daemon() -> str:
 
 
 def _invoke_command(command: Command) -> None:
-    """Wrong usage is told as click tells it, or as JSON when JSON was asked for."""
+    """Report wrong usage as click does, or as JSON if JSON was requested."""
     # Completion in click needs its own way to exit.
     completing = "_HOLDFAST_COMPLETE" in os.environ
     try:
@@ -289,7 +289,7 @@ def _invoke_command(command: Command) -> None:
 
 
 def _refuse_without_home() -> None:
-    """Hooks find everything by HOME: without it what is set up here would not be found again."""
+    """Hooks find everything through HOME: without it nothing set up here would be found again."""
     if not os.environ.get("HOME") and not _asks_for_help():
         raise CommandRefused("HOME is not set, and agents' settings are found by it", fix="Run: export HOME=~")
 
@@ -303,7 +303,7 @@ def _wants_json() -> bool:
 
 
 def _exit_with_error(message: str, kind: str, code: int) -> None:
-    """On the error stream, so that what a script reads from the other is never half data, half complaint."""
+    """On standard error, so that scripts never read half data, half complaint."""
     if _wants_json():
         from holdfast.doors.cli import render
 
@@ -315,15 +315,15 @@ def _exit_with_error(message: str, kind: str, code: int) -> None:
 
 
 def _leave_quietly(code: int) -> None:
-    """What is still buffered has nobody to read it; Python would complain about that at its end."""
-    # Buffered text is written at exit: it must go somewhere.
+    """Buffered output has no reader any more; Python would complain at exit."""
+    # Buffered text is written at exit and must go somewhere.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     sys.exit(code)
 
 
 def _answered_quickly() -> bool:
-    """Agents and prompts ask for `state show` again and again: its plain form needs no parser of command lines."""
+    """Agents call `state show` often: its plain form needs no command-line parser."""
     if sys.argv[1:] not in (["state", "show"], ["state", "show", "--json"]):
         return False
     from holdfast.doors.cli.state import show

@@ -35,11 +35,11 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     json: Json = False,
 ) -> None:
-    """Code by meaning or by name, from the index of this checkout.
+    """Find code by meaning or by name, in the index of this checkout.
 
-    `search related src/app.py:40` shows what is like that place, `search outline src/app.py` what the file defines,
-    `search symbol parse_header` a name with its definition, uses and tests. Quote a question that begins with one of
-    these words.
+    `search related src/app.py:40` shows similar code, `search outline src/app.py` what the file defines, `search
+    symbol parse_header` a name with its definition, uses and tests. Quote a question that begins with one of these
+    words.
     """
     match query:
         # Only what looks like a path; otherwise the words are a question.
@@ -123,7 +123,7 @@ def _surrounding_symbols(hit: dict[str, Any]) -> str:
 
 
 def _as_is(text: str) -> str:
-    """Indentation stays; control characters go."""
+    """Keeps indentation, removes control characters."""
     indent = len(text) - len(text.lstrip())
     return " " * min(indent, 40) + render.clean_line(text)
 

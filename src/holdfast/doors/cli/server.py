@@ -1,4 +1,4 @@
-"""`holdfast server …`: the team server on PostgreSQL, for whoever runs one."""
+"""`holdfast server …`: the team server on PostgreSQL, for its operator."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,10 +27,10 @@ def run(
     public_url: Annotated[
         str, typer.Option("--public-url", help="Where browsers reach it, for single sign-on behind a proxy.")
     ] = "",
-    # For a process manager that hands over a socket which listens already.
+    # For a process manager that hands over a listening socket.
     fd: Annotated[int, typer.Option("--fd", hidden=True)] = -1,
 ) -> None:
-    """Serve until it is ended. Any number of these may run on one database."""
+    """Serve until stopped. Any number of servers may share one database."""
     from holdfast_team.server.run import database_url, serve_team
 
     _need_packages()
@@ -39,7 +39,7 @@ def run(
 
 @app.command()
 def migrate(database: Database = "") -> None:
-    """Bring the tables up to this version; servers of the version before may go on running."""
+    """Migrate the tables to this version; servers of the previous version may keep running."""
     from holdfast_team.server.database import migrate_database
     from holdfast_team.server.run import database_url
 
@@ -54,7 +54,7 @@ def tenant(
     database: Database = "",
     json: Json = False,
 ) -> None:
-    """Add a tenant, or print a new code for an admin of one that is there."""
+    """Add a tenant, or print a new code for an admin of an existing one."""
     from holdfast_team.server.database import migrate_database
     from holdfast_team.server.run import add_tenant, database_url
 
@@ -79,7 +79,7 @@ def sign_on(
     role: Annotated[str, typer.Option("--role", help="What they are then.")] = "member",
     database: Database = "",
 ) -> None:
-    """Let people sign on by OpenID Connect. Without --domain only those who are in the team already may.
+    """Let people sign on by OpenID Connect. Without --domain only existing members may.
 
     Register URL/sign-on/callback at the provider. A client secret goes into HOLDFAST_TEAM_OIDC_SECRET of the server.
     """
@@ -107,7 +107,7 @@ def quota(
     events_per_day: Annotated[int, typer.Option("--events-per-day", min=0, help="0 = no limit.")],
     database: Database = "",
 ) -> None:
-    """Limit what a tenant may send in a day, over all servers. What is over waits on the machines, and is not lost."""
+    """Limit what a tenant may send in a day, over all servers. The rest waits on the machines and is not lost."""
     from holdfast_team.server.run import database_url, set_quota
 
     _need_packages()
@@ -119,7 +119,7 @@ def quota(
 def backup(
     file: Annotated[Path, typer.Argument(help="A new file; it is as secret as the database.")], database: Database = ""
 ) -> None:
-    """Copy every table, as of one moment, into a file, while servers run."""
+    """Copy all tables, as of one moment, into a file, while servers run."""
     from holdfast_team.server.backup import write_backup
     from holdfast_team.server.run import database_url
 
@@ -130,7 +130,7 @@ def backup(
 
 @app.command()
 def restore(file: Annotated[Path, typer.Argument(help="A backup.")], database: Database = "") -> None:
-    """Bring a backup into an empty database. Machines then send again what it lacks."""
+    """Restore a backup into an empty database. Machines then send again what it lacks."""
     from holdfast_team.server.backup import restore_backup
     from holdfast_team.server.run import database_url
 
@@ -141,7 +141,7 @@ def restore(file: Annotated[Path, typer.Argument(help="A backup.")], database: D
 
 @app.command()
 def drill(file: Annotated[Path, typer.Argument(help="A backup.")], database: Database = "") -> None:
-    """Try a backup: restore it beside the tables that are in use, compare every table, and remove it again."""
+    """Test a backup: restore it next to the current tables, compare every table, and remove it again."""
     from holdfast_team.server.backup import drill_backup
     from holdfast_team.server.run import database_url
 

@@ -1,4 +1,4 @@
-"""`holdfast session …` and `holdfast who`: every session, alive or not, and which of them needs you."""
+"""`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
 from pathlib import Path
@@ -47,7 +47,7 @@ def register(root: typer.Typer) -> None:
 
 
 def who(json: Json = False) -> None:
-    """Which of my sessions needs me? Every live one, those that wait for you first."""
+    """Show every live session, those that wait for you first."""
     answer = client.ask_view("sessions.who")
     if json:
         render.json_line(answer)
@@ -67,7 +67,8 @@ def statusline(
     session: AnyId = "",
     json: Json = False,
 ) -> None:
-    """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
+    """One line for a status bar: cost, tokens, context, open gates, waiting sessions. Reads the agent's JSON from
+    stdin."""
     payload = json_from_stdin() if not session else {}
     shown = client.ask_view(
         "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
@@ -81,7 +82,7 @@ def json_from_stdin() -> dict[str, Any]:
     if sys.stdin.isatty():
         return {}
     try:
-        # A pipe may hold anything: only so many bytes are read.
+        # A pipe may contain anything, so only so many bytes are read.
         payload = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
     except (msgspec.DecodeError, OSError, ValueError):
         return {}
@@ -103,7 +104,7 @@ def list_sessions(
     before: Annotated[str, typer.Option("--before", help="Go on after a page: the cursor that it printed.")] = "",
     json: Json = False,
 ) -> None:
-    """Sessions, the latest activity first."""
+    """List sessions, the latest activity first."""
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.current_project() if here else ""
@@ -140,7 +141,7 @@ def show(
     turns: Annotated[int, typer.Option("--turns", min=1, max=500, help="How many of its latest turns to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """One session: its facts, its turns and its summary."""
+    """Show one session: facts, turns and summary."""
     answer = client.ask_view("sessions.show", id=session, turns=turns)
     if json:
         render.json_line(answer)
@@ -169,7 +170,7 @@ def timeline(
     before: Annotated[int, typer.Option("--before", help="Only what was before this event.")] = 0,
     json: Json = False,
 ) -> None:
-    """Every prompt and every tool call of a session, in order."""
+    """Show every prompt and tool call of a session, in order."""
     answer = client.ask_view("sessions.timeline", id=session, limit=limit, before=before)
     if json:
         render.json_line(answer)
@@ -186,7 +187,7 @@ def timeline(
 
 @app.command()
 def close(session: Id, json: Json = False) -> None:
-    """Mark a session as ended. (If its agent goes on working, it is live again.)"""
+    """Mark a session as ended. (If its agent continues, it is live again.)"""
     _show_change(client.run_command("sessions.close", id=session), "Closed", "It had ended already", json)
 
 
@@ -203,7 +204,7 @@ def recover(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Run the recovery jobs now instead of within a minute. Safe to run twice."""
+    """Run the recovery jobs now instead of within a minute. Safe to repeat."""
     answer = client.run_command("sessions.recover", kind=kind)
     if json:
         render.json_line(answer)
@@ -219,7 +220,7 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; else it is printed.")] = None,
     json: Json = False,
 ) -> None:
-    """A session as Markdown, JSONL, or one HTML file that needs nothing else."""
+    """Export a session as Markdown, JSONL, or one self-contained HTML file."""
     pieces = _export_pieces(session, format_)
     if output:
         with output.open("w", encoding="utf-8") as file:
@@ -290,7 +291,7 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    # That it ended is said already; what else there is to say stands behind it.
+    # The end is shown already; the rest follows it.
     imported = answer["detail"] == "import"
     words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
@@ -339,7 +340,7 @@ def timeline_line(entry: dict[str, Any]) -> Text:
 
 
 def _call_outcome(entry: dict[str, Any]) -> str:
-    """How a call ended, where it did not just succeed."""
+    """How a call ended, if it did not simply succeed."""
     if entry["outcome"] == "failed" and entry["exit_code"] is not None:
         return f"failed {entry['exit_code']}"
     if entry["outcome"] == "denied" and entry["reason"]:

@@ -1,7 +1,4 @@
-"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then.
-
-Agents and prompts ask for `state show` again and again: it loads nothing that only the others need to look good.
-"""
+"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then, loading only what that needs."""
 
 import os
 import time
@@ -21,10 +18,10 @@ At = Annotated[
 ]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
 LARGEST = 1 << 20
-# Seconds; a first look at a large repository takes longer than one that only checks for changes.
+# In seconds; the first look at a large repository takes longer than one that only checks for changes.
 PATIENCE_S, QUICK_PATIENCE_S = 30.0, 0.5
 FRESH_MS = 100
-"""What was looked at within so long is shown as it is; else there is a look first."""
+"""A look this recent is shown as it is; otherwise the project is looked at first."""
 
 
 def register(root: typer.Typer) -> None:
@@ -41,7 +38,7 @@ def state(context: typer.Context, at: At = "", json: Json = False) -> None:
 
 @app.command()
 def show(at: At = "", json: Json = False) -> None:
-    """The whole document, as it is or as it was."""
+    """Show the whole document, now or as of a moment."""
     answer = client.ask_view("project.state", at=at) if at else fresh_view("project.state")
     if json:
         from holdfast.doors.cli import render
@@ -53,7 +50,7 @@ def show(at: At = "", json: Json = False) -> None:
 
 @app.command()
 def refresh(json: Json = False) -> None:
-    """Look at the project now and wait until that is done."""
+    """Look at the project now and wait for the result."""
     from holdfast.doors.cli import render
 
     _refresh_project()
@@ -68,13 +65,13 @@ def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project after a look at it, unless the look takes too long."""
     answer: dict[str, Any] = client.ask_view(name, **args)
     if _age_ms(answer) > FRESH_MS:
-        # A project that was never looked at has nothing to show: its first look is waited for.
+        # A project never looked at has nothing to show: its first look is awaited.
         seen_before = answer["looked_at"] > 0
         try:
             _refresh_project(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
         except CommandRefused:
             return answer
-        # What the look found nothing new in is true now.
+        # A look that found nothing new confirms the state now.
         answer = {**client.ask_view(name, **args), "looked_at": time.time() * 1000}
     return answer
 
@@ -84,7 +81,7 @@ def _age_ms(answer: dict[str, Any]) -> float:
 
 
 def as_of(answer: dict[str, Any]) -> str:
-    """A line that says how old the state is, where it could not be looked at now."""
+    """A line with the age of the state, if it could not be looked at now."""
     if _age_ms(answer) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not answer.get("looked_at"):
         return ""
     return f"# As of {time.strftime('%H:%M:%S', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
@@ -111,7 +108,7 @@ def diff(
     b: Annotated[str, typer.Argument(help="Another; default: now.")] = "now",
     json: Json = False,
 ) -> None:
-    """What changed between two moments."""
+    """Show what changed between two moments."""
     from rich.text import Text
 
     from holdfast.doors.cli import render
@@ -140,7 +137,7 @@ def _brief_value(value: Any) -> str:
 
 @app.command()
 def validate(file: File, json: Json = False) -> None:
-    """Is a state file valid by the published schema? Exit 1 if not."""
+    """Validate a state file against the published schema. Exits 1 if invalid."""
     from holdfast.doors.cli import render
     from holdfast.features.project.document.schema import check
 
@@ -163,7 +160,7 @@ def migrate(
     observe: Annotated[bool, typer.Option(help="Fill in what is observed here now.")] = True,
     json: Json = False,
 ) -> None:
-    """A version 3 (or minimal version 4) file as version 4, to standard output."""
+    """Convert a version 3 (or minimal version 4) file to version 4 on standard output."""
     from holdfast.doors.cli import render
     from holdfast.features.project.document.old_formats import parsed
 
@@ -197,7 +194,7 @@ def _replace_file(file: Path, text: str) -> Path:
 
 @app.command()
 def schema() -> None:
-    """The published JSON Schema of the document."""
+    """Print the published JSON Schema of the document."""
     import msgspec
 
     print(msgspec.json.format(msgspec.json.encode(client.ask_view("project.schema"))).decode())
@@ -225,7 +222,7 @@ def resolve(
     clear: Annotated[bool, typer.Option("--clear", help="Take that back.")] = False,
     json: Json = False,
 ) -> None:
-    """Which project is this, how sure is that, and by which signals."""
+    """Show which project this is, how certain that is, and by which signals."""
     from rich.text import Text
 
     from holdfast.doors.cli import render

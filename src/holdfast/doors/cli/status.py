@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def show_overview() -> None:
     """What a first-time user sees."""
-    # Asked of the lock, not of the daemon: this never starts one.
+    # Asked of the lock, not the daemon: this never starts one.
     pid = client.running_pid()
     if not pid:
         if obstacle := daemon_obstacle():
@@ -34,7 +34,7 @@ def show_overview() -> None:
 
 
 def status(json: Json = False) -> None:
-    """The daemon, the log, the hooks, and anything that needs you."""
+    """Show the daemon, the log, the hooks, and anything that needs you."""
     pid = client.running_pid()
     answer = _ask_status() if pid else {}
     obstacle = "" if answer else daemon_obstacle()
@@ -71,7 +71,7 @@ def status(json: Json = False) -> None:
 
 
 def _ask_status() -> dict[str, Any]:
-    """Empty where the one that is starting fails."""
+    """Empty if the starting daemon fails."""
     try:
         value: dict[str, Any] = client.ask_daemon("status")
         return value
@@ -80,7 +80,7 @@ def _ask_status() -> dict[str, Any]:
 
 
 def daemon_obstacle() -> str:
-    """Why no daemon can start, and what that means; empty where one can, or nothing was ever stored."""
+    """Why no daemon can start, and what that means; empty if one can, or nothing was ever stored."""
     from holdfast.app import database_path, open_settings
     from holdfast.daemon.failures import failing_since
     from holdfast.daemon.obstacles import find_obstacle
@@ -111,7 +111,7 @@ def restored_line(restored: dict[str, Any]) -> str:
 
 
 def _gate_attention(pid: int) -> list[str]:
-    """What the gates want a person to see."""
+    """What gates want a person to see."""
     try:
         return [render.clean_line(line, 400) for line in client.ask_view("gates.attention")["lines"]] if pid else []
     except client.Refused:
@@ -145,7 +145,7 @@ def _log_line(answer: dict[str, Any]) -> str:
 
 
 def bodies_line(bodies: dict[str, Any]) -> str:
-    """Whether stored payloads are encrypted, and how far that has come."""
+    """Whether stored payloads are encrypted, and how far the conversion is."""
     left, form = bodies["left"], "encrypted" if bodies["wanted"] else "plain"
     if bodies["problem"]:
         return "not stored: they are to be encrypted, and there is no key"

@@ -1,4 +1,4 @@
-"""`verify`, `rebuild`, `backup`, `restore`: is everything there, and is it what the log says?"""
+"""`verify`, `rebuild`, `backup`, `restore`: is everything there, and is the state what the log says?"""
 
 import contextlib
 from pathlib import Path
@@ -61,9 +61,9 @@ def verify(
 
 
 def _acknowledged_keys() -> list[str]:
-    """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
+    """The last few thousand keys acknowledged to hooks, from files outside the store."""
     paths = client.state_paths()
-    # What was answered and is still only in the journal counts as acknowledged too.
+    # What is acknowledged and still only in the journal counts too.
     try:
         pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
     except KeyUnavailable:
@@ -78,7 +78,7 @@ def rebuild(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Replay the whole log and compare the state with it; differences are repaired and listed."""
+    """Replay the whole log and compare it with the state; differences are repaired and listed."""
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     summary: dict[str, Any] = {}
     with Progress(*columns, console=render.err, disable=json, transient=True) as bar:
@@ -111,7 +111,7 @@ def restore(
     name: Annotated[str, typer.Argument(help="Which backup; without it they are listed.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Go back to a backup. The present database is set aside, not deleted."""
+    """Restore a backup. The present database is set aside, not deleted."""
     paths = client.state_paths()
     listed = backups.list_backups(paths.backups)
     if not name:
@@ -132,7 +132,7 @@ def restore(
     aside = backups.go_back(chosen, paths.database, paths.quarantine)
     # The restored log ends earlier: with the old mark the next start would take it for damaged.
     remove_high_water_mark(paths.database)
-    # Its keys may be of events that came after the backup.
+    # Its keys may be of events after the backup.
     forget_ledger(paths.ledger)
     client.start_daemon()
     render.out.print(
@@ -143,7 +143,7 @@ def restore(
 
 def _note_restore(paths: Paths, chosen: Path) -> int:
     head = 0
-    # One that is damaged may be what the restore is for.
+    # A damaged database may be the reason for the restore.
     with contextlib.suppress(HoldfastError):
         head = backups.last_seq_of_database(paths.database)
     restored = backups.last_seq_of_database(chosen)

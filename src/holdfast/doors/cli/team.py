@@ -78,10 +78,10 @@ def join(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Join this machine to a team. Shows what would leave it, and asks, before anything does."""
+    """Join this machine to a team. Shows what would leave it, and asks first."""
     paths, address = client.state_paths(), check_url(url)
     files = TeamFiles(paths)
-    # A copied state folder joins anew, under an id of its own.
+    # A copied state folder joins again, under an id of its own.
     copied = files.status().state == COPIED
     if files.membership() and not copied:
         raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
@@ -93,7 +93,7 @@ def join(
         _show_what_leaves(paths, chosen)
     if not yes and not typer.confirm(f"Share this with {address}?"):
         raise typer.Abort
-    # Only now is the server told anything.
+    # Nothing is sent to the server before this point.
     if copied:
         files.take_new_id()
     joined = _enrol_machine(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
@@ -155,7 +155,7 @@ def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: boo
     use_state_folder(paths.state)
     files = TeamFiles(paths)
     before, machine = files.upstream(), files.machine_id()
-    # Without --history the stream begins at the present end of the log; of a machine that was copied, where it stopped.
+    # Without --history the stream begins at the present end of the log; for a copied machine, where it stopped.
     head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
     head = min(before.cursor, head) if before else head
     request = EnrolRequest(code=code, machine=machine, label=socket.gethostname()[:100], cursor=head)
@@ -175,7 +175,7 @@ def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: boo
 
 @app.command()
 def leave(yes: Yes = False) -> None:
-    """Leave the team: nothing is sent any more, and its rules no longer count here. What was sent stays there."""
+    """Leave the team: nothing more is sent, and its rules no longer apply. What was sent stays there."""
     membership = need_membership(client.state_paths())
     client.authorise("team", "leaving a team")
     if not yes and not typer.confirm(f"Leave {membership.tenant}?"):
@@ -188,7 +188,7 @@ def leave(yes: Yes = False) -> None:
             notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
         notice = f"The server could not be told: {error.message}"
-    # Left here even where the server could not be told.
+    # Left here even if the server could not be informed.
     client.run_command("team.leave")
     TeamFiles(client.state_paths()).remove_all()
     client.ask_daemon("team_forward")
@@ -197,7 +197,7 @@ def leave(yes: Yes = False) -> None:
 
 @app.command()
 def rotate() -> None:
-    """Replace this machine's token now (it happens by itself once a week); the old one ends when the new one is used."""
+    """Replace this machine's token now (done weekly by itself); the old one ends when the new one is used."""
     rotate_token(client.state_paths(), time.time_ns() // 1_000_000)
     render.out.print("The token was replaced.")
 
@@ -214,7 +214,7 @@ def level(
     with files.locked("membership.lock"):
         membership = need_membership(client.state_paths())
         if project:
-            # The whole repository, wherever in it or in which worktree of it somebody stands.
+            # The whole repository, from any folder or worktree of it.
             folder = identify_project(str(Path(project).resolve())).home or str(Path(project).resolve())
             chosen = name if name == "none" else _parse_level(name)
             changed = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
@@ -234,7 +234,7 @@ STAYS = "What left before stays on the server: `holdfast team sent` shows it, `h
 
 @app.command()
 def status(json: Json = False) -> None:
-    """Whether this machine is in a team, what it shares, and how far forwarding is."""
+    """Show whether this machine is in a team, what it shares, and the progress of forwarding."""
     files = TeamFiles(client.state_paths())
     membership, how = files.membership(), files.status()
     if membership is None:
@@ -280,7 +280,7 @@ def sent(
     count: Annotated[int, typer.Option("-n", help="How many of the latest events; 0 = all that are kept.")] = 20,
     json: Json = False,
 ) -> None:
-    """What left this machine, word for word, the newest last."""
+    """Show what left this machine, word for word, newest last."""
     files = TeamFiles(client.state_paths())
     events = [event for batch in SentLog(files).batches() for event in batch.events]
     words = list_words(files)
@@ -302,7 +302,7 @@ def sent(
 def board(
     open_: Annotated[bool, typer.Option("--open", help="As a page in the browser.")] = False, json: Json = False
 ) -> None:
-    """Everybody's sessions: who waits, who works on which files, what overlaps."""
+    """Show everybody's sessions: who waits, who works on which files, what overlaps."""
     if open_:
         path = team_connection().request("POST", "/v1/link", dict[str, str])["path"]
         print(f"{need_membership(client.state_paths()).url}{path}")
@@ -330,7 +330,7 @@ def _writer_names(overlap: dict[str, Any]) -> str:
 
 @app.command()
 def cost(json: Json = False) -> None:
-    """Tokens by week, person, project and model; priced with this machine's price list."""
+    """Show tokens by week, person, project and model, priced with this machine's price list."""
     from holdfast_team.cost import price_rows
 
     rows = price_rows(team_connection().request("GET", "/v1/cost", list[dict[str, Any]]))
@@ -347,7 +347,7 @@ def cost(json: Json = False) -> None:
 
 @app.command()
 def people(json: Json = False) -> None:
-    """Who is in the team, with which machines."""
+    """List the members and their machines."""
     rows = team_connection().request("GET", "/v1/people", list[dict[str, Any]])
     lines = [f"{one['person']:<16} {one['role']:<8} {_machine_labels(one)}" for one in rows]
     show_lines({"people": rows}, json, lines)
@@ -369,7 +369,7 @@ def invite(
     role: Annotated[str, typer.Option("--role", help="viewer, member, lead or admin.")] = "member",
     json: Json = False,
 ) -> None:
-    """A one-time code with which a person joins (admins)."""
+    """Create a one-time code with which a person joins (admins)."""
     issued = ask_as_person("inviting somebody", "POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
     show_lines(msgspec.to_builtins(issued), json, [issued.code])
     if not json:
@@ -382,7 +382,7 @@ def revoke(
     person: Annotated[str, typer.Option("--person", help="All machines of this person.")] = "",
     machine: Annotated[str, typer.Option("--machine", help="The id of one machine.")] = "",
 ) -> None:
-    """Lock a person's machines out, at once (admins)."""
+    """Lock a person's machines out at once (admins)."""
     answer = ask_as_person(
         "revoking a machine", "POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine}
     )
@@ -391,7 +391,7 @@ def revoke(
 
 @app.command()
 def audit(json: Json = False) -> None:
-    """Every administrative act (admins)."""
+    """Show every administrative act (admins)."""
     rows = team_connection().request("GET", "/v1/audit", list[dict[str, Any]])
     lines = [
         f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {_about_text(one['about'])}"
@@ -401,5 +401,5 @@ def audit(json: Json = False) -> None:
 
 
 def _about_text(about: dict[str, Any]) -> str:
-    """What is empty says nothing."""
+    """Empty values are omitted."""
     return msgspec.json.encode({name: value for name, value in about.items() if value not in ("", 0, [])}).decode()

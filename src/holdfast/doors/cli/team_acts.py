@@ -1,4 +1,4 @@
-"""`holdfast team rule|memory|lease|handoff`: what members decide together and hand to one another."""
+"""`holdfast team rule|memory|lease|handoff`: what members decide together and hand over."""
 
 import os
 import secrets
@@ -43,7 +43,7 @@ def team_connection() -> TeamConnection:
 
 
 def ask_as_person(act: str, method: str, path: str, answer: type[T], body: Any = None) -> T:
-    """An act of a lead or an admin: the daemon must see a person behind it before the server is asked."""
+    """An act of a lead or admin: the daemon must see a person before the server is asked."""
     client.authorise("team", act)
     return team_connection().request(method, path, answer, body)
 
@@ -53,7 +53,7 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
         render.json_line(value)
         return
     for line in lines:
-        # Blanks are left as they are: they are columns.
+        # Spaces stay as they are, because they form columns.
         print(strip_controls(line.replace("\n", " "))[:2000])
 
 
@@ -74,7 +74,7 @@ def level_here() -> str:
 
 
 def project_of_words(act: str) -> str:
-    """The same, for text that leaves. Below `summaries` no text does, unless a person says so: an agent may not."""
+    """The same, for text that leaves. Below `summaries` no text does unless a person says so: an agent may not."""
     project = project_here()
     if level_here() not in ("summaries", "full"):
         client.authorise("team", act)
@@ -84,7 +84,7 @@ def project_of_words(act: str) -> str:
 def tell_team(path: str, answer: type[T], body: Any) -> T:
     from holdfast.app import open_settings
 
-    # With the settings come the user's own rules of what is secret.
+    # Loads the user's own rules for secrets.
     open_settings()
     files = TeamFiles(client.state_paths())
     now, folder = time.time_ns() // 1_000_000, client.current_project()
@@ -99,7 +99,7 @@ def set_rule(
     name: str,
     file: Annotated[Path, typer.Argument(help="A YAML file with the requirement, as in .claude/requirements.yaml.")],
 ) -> None:
-    """Set a rule for the whole team (leads). Every machine shows its text when it arrives."""
+    """Set a rule for the whole team (leads). Every machine shows its text on arrival."""
     from ruamel.yaml import YAML
 
     requirement = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
@@ -118,7 +118,7 @@ def withdraw(name: str) -> None:
 
 @rule_app.command("list")
 def list_rules(json: Json = False) -> None:
-    """The rules of the team."""
+    """List the rules of the team."""
     rules = team_connection().request("GET", "/v1/rules", list[dict[str, Any]])
     lines = [
         f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in rules
@@ -154,7 +154,7 @@ def remove_budget(name: str) -> None:
 
 @budget_app.command("list")
 def list_budgets(json: Json = False) -> None:
-    """The budgets, and how much of each was spent this week."""
+    """List the budgets, and how much of each was spent this week."""
     told = team_connection().request("GET", "/v1/budgets", list[dict[str, Any]])
     show_lines({"budgets": told}, json, [_budget_line(one) for one in told] or ["The team has no budgets."])
 
@@ -185,14 +185,14 @@ def share(text: str, kind: Annotated[str, typer.Option("--type", help="As in hol
 
 @memory_app.command()
 def promote(id: str) -> None:
-    """Let every machine of the team have these words (leads); each person there still vouches for them."""
+    """Send these words to every machine of the team (leads); each person there still vouches for them."""
     ask_as_person("promoting a memory", "POST", f"/v1/memory/{id}/promote", dict[str, str])
     render.out.print(f"{id} was promoted.")
 
 
 @memory_app.command("list")
 def list_memories(json: Json = False) -> None:
-    """Words that were proposed and promoted."""
+    """List proposed and promoted words."""
     memories = team_connection().request("GET", "/v1/memories", list[dict[str, Any]])
     lines = [
         f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
@@ -209,7 +209,7 @@ def handoff(
     session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
-    """Hand this project's work over: that person's next session here is given it, once. Its text leaves this machine."""
+    """Hand this project's work over: that person's next session here receives it, once. Its text leaves this machine."""
     project = project_of_words("handing text over")
     answer = client.run_command("memory.handoff", session=session, note=note, only_text=True)
     body = {"project": project, "to": to, "text": answer["text"], "session": answer["session"]}
@@ -230,8 +230,8 @@ def acquire(
     pid: Annotated[int, typer.Option("--pid", help="Held while it lives. Default: the agent that runs this, else your shell.")] = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
-    # Taken before the request: the server counts from when it came, which is later.
+    """Take a lease of this project. This machine renews it as long as the process lives; exits 75 if it is taken."""
+    # Taken before the request, because the server counts from its arrival, which is later.
     owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), steady_ms()
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
@@ -266,7 +266,7 @@ def release(name: str) -> None:
     project = project_here()
     with TeamFiles(client.state_paths()).changing_leases() as leases:
         mine = [one for one in leases if (one.project, one.name) == (project, name)]
-        # Taken from the list first, so that the forwarder does not renew it meanwhile.
+        # Removed from the list first, so that the forwarder does not renew it meanwhile.
         leases[:] = [one for one in leases if one not in mine]
     for one in mine:
         request = LeaseRequest(act="release", project=project, name=name, session=one.session, token=one.token)
@@ -276,7 +276,7 @@ def release(name: str) -> None:
 
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
-    """Leases that are held now, in every project of the team."""
+    """List current leases in every project of the team."""
     leases = team_connection().request("GET", "/v1/board", dict[str, Any])["leases"]
     lines = [f"{one['name']}  {one['person']}  token {one['token']}  {', '.join(one['paths'])}" for one in leases]
     show_lines({"leases": leases}, json, lines or ["Nothing is held."])

@@ -23,7 +23,7 @@ RunOption = Annotated[str, typer.Option("--run", help="Another run than this ses
 Session = Annotated[str, typer.Option("--session", help="The agent's session; `latest` is the last one at work here.")]
 Step = Annotated[int | None, typer.Option("--step", help="The number of the step.")]
 
-# Seconds that a command waits for its job; comparing pictures takes longest.
+# Seconds a command waits for its job; comparing pictures takes longest.
 PATIENCE_S = 150.0
 MARKS = {
     "passed": ("✓", "green"),
@@ -47,7 +47,7 @@ def list_runs(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500)] = 50,
     json: Json = False,
 ) -> None:
-    """Runs, the latest first."""
+    """List runs, the latest first."""
     if scenarios:
         _list_scenarios(json)
         return
@@ -88,7 +88,7 @@ def show(
     raw: Annotated[bool, typer.Option("--raw", help="The whole document as JSON.")] = False,
     json: Json = False,
 ) -> None:
-    """One run: its steps, assertions, problems, pictures."""
+    """Show one run: steps, assertions, problems, pictures."""
     if raw:
         print(
             msgspec.json.format(msgspec.json.encode(client.ask_view("uat.document", run=run, session=session))).decode()
@@ -141,14 +141,14 @@ def start(
     ad_hoc: Annotated[bool, typer.Option("--ad-hoc", help="Without a scenario file: only record.")] = False,
     json: Json = False,
 ) -> None:
-    """Begin a run in a session."""
+    """Start a run in a session."""
     facts = {"session": _existing_session(session), "message": message, "ad_hoc": ad_hoc}
     answer = client.run_command("uat.start", scenario=scenario, **facts)
     _show_answer(answer, f"Recording {answer['id']}: {answer['steps']} steps.", json)
 
 
 def _existing_session(session: str) -> str:
-    """The whole id of a session that is on record: a run of a session that never was has no events."""
+    """The full id of a recorded session: a run of an unknown session has no events."""
     return session if session in ("", "latest") else client.ask_view("sessions.find", id=session)["id"]
 
 
@@ -160,7 +160,7 @@ def step(
     session: Session = "",
     json: Json = False,
 ) -> None:
-    """Say where a run stands."""
+    """Report where a run is."""
     answer = client.run_command("uat.step", step=number, status=status, run=run, session=session)
     _show_answer(answer, f"Step {number} of {answer['steps']} is {status}.{_outcome_sentence(answer)}", json)
 
@@ -176,7 +176,7 @@ def record_assertion(
     session: Session = "",
     json: Json = False,
 ) -> None:
-    """Record an assertion that was judged by hand or by a hook."""
+    """Record an assertion judged by hand or by a hook."""
     facts = {"actual": actual, "expected": expected, "step": step, "run": run, "session": session}
     result = "passed" if passed else "failed"
     answer = client.run_command("uat.assert", description=description, result=result, **facts)
@@ -227,7 +227,7 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it there; - is the terminal.")] = None,
     json: Json = False,
 ) -> None:
-    """Write a report into the run's reports folder, or where you say."""
+    """Write a report into the run's reports folder, or elsewhere."""
     formats = [name.strip() for name in format_.split(",") if name.strip()]
     if out is not None:
         text = client.ask_view("uat.report", run=run, session=session, format=formats[0])
@@ -253,7 +253,7 @@ def suite(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page there as one HTML file.")] = None,
     json: Json = False,
 ) -> None:
-    """All scenarios over their runs: pass rate, flaky, slowest, trend."""
+    """Show all scenarios over their runs: pass rate, flaky, slowest, trend."""
     if out is not None:
         page = client.ask_view("uat.suite", tag=tag, format="html", folder=str(out.absolute().parent))
         out.write_text(page["html"], encoding="utf-8")
@@ -279,7 +279,7 @@ def import_results(
     name: Annotated[str, typer.Option("--name", help="The scenario's name; default: the file's.")] = "",
     json: Json = False,
 ) -> None:
-    """Take the results of a test runner as a run: a test is a step, a retry an attempt."""
+    """Import the results of a test runner as a run: a test is a step, a retry an attempt."""
     answer = client.run_command("uat.import", path=str(file.absolute()), scenario=name)
     if json:
         render.json_line(answer)
@@ -299,7 +299,7 @@ def compare(
     pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Compare screenshots by pixels.")] = True,
     json: Json = False,
 ) -> None:
-    """Two runs of a scenario: slower steps, new errors, pictures that changed."""
+    """Compare two runs of a scenario: slower steps, new errors, changed pictures."""
     answer = client.ask_view("uat.compare", run=before, other=after)
     if pictures and answer["screenshots"]:
         made = _wait_until_done(client.run_command("uat.compare", run=before, other=after))
@@ -343,7 +343,7 @@ def validate(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema instead.")] = False,
     json: Json = False,
 ) -> None:
-    """Check scenario files; each mistake is named with its file and line."""
+    """Validate scenario files; each mistake is reported with file and line."""
     if schema:
         print(msgspec.json.format(msgspec.json.encode(client.ask_view("uat.schema")), indent=2).decode())
         return
@@ -390,7 +390,7 @@ def run_suite(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Let an agent in headless mode run scenarios; exits 1 unless all of them passed."""
+    """Let an agent in headless mode run scenarios; exits 1 unless all passed."""
     to_run = uat_runner.scenarios_to_run(what)
     chosen = uat_runner.find_agent(agent)
     if not json:
@@ -418,7 +418,7 @@ def _show_result(one: dict[str, Any]) -> None:
 
 @app.command()
 def recover(run: Run = "", session: Session = "", json: Json = False) -> None:
-    """Write a run's file again from the log."""
+    """Rewrite a run's file from the log."""
     made = _wait_until_done(client.run_command("uat.recover", run=run, session=session))
     _show_answer(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
     raise typer.Exit(0 if made["now"] == "good" else 1)
@@ -443,7 +443,7 @@ def clean(
 
 
 def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
-    """Waits for the job that a command set going."""
+    """Wait for the job that a command enqueued."""
     deadline = time.monotonic() + PATIENCE_S
     pause = 0.02
     while time.monotonic() < deadline:
@@ -451,7 +451,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
         if outcome is not None:
             return outcome
         time.sleep(pause)
-        # Most jobs are done at once; long ones are asked about less and less often.
+        # Most jobs are done at once; long ones are polled less and less often.
         pause = min(0.5, pause * 1.5)
     raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
 

@@ -1,4 +1,4 @@
-"""`holdfast uat run`: an installed agent in headless mode runs scenarios; what became of them is read from the log."""
+"""`holdfast uat run`: runs scenarios with an installed agent in headless mode and reads the results from the log."""
 
 import shlex
 import shutil
@@ -26,7 +26,7 @@ def headless_agents() -> list[str]:
 
 
 def find_agent(name: str) -> HeadlessAgent:
-    """The first installed one, where none is named."""
+    """The first installed one, if none is named."""
     wanted = [one for one in AGENTS.values() if one.headless and (not name or name in (one.name, *one.aliases))]
     known = ", ".join(headless_agents())
     if not wanted:
@@ -64,12 +64,12 @@ def prompt_for(scenario: dict[str, Any]) -> str:
 
 
 def run_scenario(agent: HeadlessAgent, scenario: dict[str, Any], patience_s: int, words: list[str]) -> dict[str, Any]:
-    # The daemon's runs have times of this machine's clock: later ones are of this agent.
+    # The daemon uses this machine's clock: later runs belong to this agent.
     began = int(time.time() * 1000)
     problem = ""
     try:
         argv = [*agent.argv, prompt_for(scenario), *words]
-        # No terminal, no input: an agent that asks something must not wait for ever.
+        # No terminal, no input: an agent with a question must not wait for ever.
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience_s, check=False)
         if done.returncode:
             problem = f"{agent.name} ended with {done.returncode}: {_last_line(done.stderr or done.stdout)}"
@@ -88,7 +88,7 @@ def _last_line(output: bytes) -> str:
 
 
 def _wait_for_run(name: str, began: int) -> dict[str, Any] | None:
-    """The agent is gone, so its run is over in a moment: with the session's end, or ended here."""
+    """The agent has ended, so its run ends in a moment, with the session or here."""
     deadline = time.monotonic() + SETTLE_S
     run = _find_run(name, began)
     while run is not None and not run["outcome"] and time.monotonic() < deadline:

@@ -33,7 +33,7 @@ def up(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Start the daemon, put the hooks into the agents found here, and say what is still missing."""
+    """Start the daemon, add the hooks to the agents found here, and report what is missing."""
     pid = _start_current_daemon()
     refused = _install_hooks("project" if project else "user")
     agents_here = look_at_agents(self_test=self_test)
@@ -51,7 +51,7 @@ def up(
         render.json_line({**answer, "refused": refused})
         return
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.state_paths().state}.")
-    # What a step of the list says already is not repeated above it.
+    # A step shown with its agent is not repeated here.
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
         if not any(problem.startswith(text) for text in shown):
@@ -65,7 +65,7 @@ def up(
 
 
 def _start_current_daemon() -> int:
-    """An older daemon that still runs knows less than these commands: it is replaced."""
+    """Replace an older running daemon, which may not know these commands."""
     pid = client.start_daemon()
     running = client.ask_daemon("status").get("version", "")
     if running == __version__:
@@ -76,7 +76,7 @@ def _start_current_daemon() -> int:
 
 
 def _install_hooks(level: str) -> list[str]:
-    """Puts the hooks in wherever that is possible. What was refused, in words: one broken file stops no other agent."""
+    """Add hooks wherever possible; return the refusals. One broken file stops no other agent."""
     refused = []
     present = [agent for agent in AGENTS.values() if is_present(agent)]
     for agent in installing.with_tools(present, level):
@@ -100,7 +100,7 @@ def show_agents(agents_here: list[Readiness]) -> None:
 
 
 def with_next(line: Text, command: str) -> Text:
-    """Beside it where the terminal has room, else below it: a command that is torn in two is hard to read."""
+    """Next to it if the terminal has room, else below: a command broken in two is hard to read."""
     fits = not render.out.is_terminal or line.cell_len + 2 + cell_len(command) <= render.out.width
     return line.append("  " if fits else "\n" + " " * 14).append(command, style="cyan")
 
@@ -120,7 +120,7 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
     for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):
         render.out.print(f"  {number}. {command}")
     render.out.print(Text("To take everything out again: holdfast uninstall", style="dim"))
-    # Only where somebody sits at a terminal.
+    # Only at an interactive terminal.
     if history["files"] and sys.stdin.isatty() and sys.stdout.isatty():
         _offer_import()
 
@@ -133,7 +133,7 @@ def _offer_import() -> None:
 
 
 def _importable_history() -> dict[str, Any]:
-    """What `holdfast import` would read, and how long that takes at the speed it has on a small machine."""
+    """What `holdfast import` would read, and the estimated time on a small machine."""
     from holdfast.doors.cli.importing import files_to_import
 
     try:

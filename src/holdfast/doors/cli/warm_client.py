@@ -19,8 +19,8 @@ from holdfast import __version__
 MAGIC = b"HFC1"
 STARTED, CONNECT, EXITED = b"P", b"C", b"X"
 MESSAGE = 5
-"""Every message of the server: one letter and a number of four bytes."""
-# A socket's address has 108 bytes on Linux and 104 on macOS.
+"""Each message of the server: one letter and a four-byte number."""
+# A socket address has 108 bytes on Linux and 104 on macOS.
 LONGEST_ADDRESS = 100
 SERVED = frozenset(
     ("who", "status", "session", "sessions", "gate", "task", "search", "cost", "event", "events", "state", "memory",
@@ -28,11 +28,11 @@ SERVED = frozenset(
 )  # fmt: skip
 """Commands that only ask the daemon. All others run in the process a person started."""
 spent: list[int] = []
-"""Milliseconds of CPU that the server's side of the commands took, for the benchmark."""
+"""CPU milliseconds on the server's side, for the benchmark."""
 COMPLETE = "_HOLDFAST_COMPLETE"
 OFF = "HOLDFAST_CLI_SERVER"
 SIGINT, INTERRUPTED = 2, 130
-"""As everywhere in POSIX; the module `signal` costs a tenth of the whole command."""
+"""As everywhere in POSIX; importing `signal` costs a tenth of the whole command."""
 
 
 def is_served_warm(arguments: list[str]) -> bool:
@@ -47,7 +47,7 @@ def server_name() -> str:
 
 
 def state_folder() -> str:
-    """The rule of `holdfast.paths.default_state_dir`, without its imports; a test compares the two."""
+    """The rule of `holdfast.paths.default_state_dir`, without its imports; a test compares them."""
     if state := os.environ.get("HOLDFAST_STATE"):
         return os.path.abspath(state)
     if xdg := os.environ.get("XDG_STATE_HOME"):
@@ -56,7 +56,7 @@ def state_folder() -> str:
 
 
 def run_warm(arguments: list[str]) -> int | None:
-    """The exit code, or None when nobody has taken the command."""
+    """Return the exit code, or None if nobody accepted the command."""
     run = os.path.join(state_folder(), "run")
     control, address = os.path.join(run, "control.sock"), os.path.join(run, server_name())
     if len(os.fsencode(address)) >= LONGEST_ADDRESS:
@@ -81,7 +81,7 @@ def run_warm(arguments: list[str]) -> int | None:
 
 def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[int, ...]) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    # There is no way to read the umask but to set it.
+    # The only way to read the umask is to set it.
     umask = os.umask(0o077)
     os.umask(umask)
     fields = [os.fsencode(os.getcwd()), encoding.encode(), b"%d" % umask, b"%d" % len(arguments)]
@@ -90,13 +90,13 @@ def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[
     body = b"\0".join(fields)
     head = MAGIC + len(body).to_bytes(4, "little")
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for fd in streams)
-    # The descriptors travel with the head; the body may be larger than one message takes.
+    # The descriptors are sent with the head; the body may exceed one message.
     channel.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     channel.sendall(body)
 
 
 def _follow_command(channel: _socket.socket, pid: int, control: str) -> int:
-    """Connects to the daemon for the command as often as it asks, until it ends."""
+    """Connect to the daemon for the command as often as it asks, until it ends."""
     interrupted = False
     while True:
         try:
@@ -104,7 +104,7 @@ def _follow_command(channel: _socket.socket, pid: int, control: str) -> int:
         except KeyboardInterrupt:
             interrupted = True
             try:
-                # The key press may have reached only this process: the command is told.
+                # The key press may have reached only this process: forward it.
                 os.kill(pid, SIGINT)
             except ProcessLookupError:
                 return INTERRUPTED  # The same key press has ended it already.

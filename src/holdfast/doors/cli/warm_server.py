@@ -24,14 +24,14 @@ from holdfast.doors.cli import warm_client
 from holdfast.doors.cli.warm_client import CONNECT, EXITED, MAGIC, STARTED
 from holdfast.paths import Paths
 
-# Seconds.
+# In seconds.
 IDLE_S = 900.0
 # Bytes of arguments and environment.
 LARGEST_COMMAND = 8 << 20
-# Standard input, output and error, and the lifeline of the process that asked.
+# Standard input, output and error, and the lifeline of the calling process.
 STREAMS = 4
 REHEARSED = (["who"], ["status"], ["session", "list", "--all"], ["gate", "status"])
-"""Run once before anybody asks, their output thrown away: what is imported at the first use is then loaded for all forks."""
+"""Run once in advance, with output discarded, so that imports at first use are loaded for all forks."""
 PATIENCE_S = 5.0
 
 
@@ -42,9 +42,9 @@ def main() -> None:
     command = _load_everything()
     listening = _listen_at(address)
     loaded = _loaded_files()
-    # Forks are not waited for: the kernel removes them.
+    # Forks are not awaited: the kernel reaps them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # What is loaded now is never garbage: forks share its pages as long as no collection touches them.
+    # Nothing loaded now is garbage: forks share its pages as long as no collection touches them.
     gc.freeze()
     try:
         _serve_commands(listening, command, loaded)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _listen_at(address: Path) -> socket.socket:
-    """Under a name of its own first: nobody finds it before it listens."""
+    """Under a temporary name first: nobody finds it before it listens."""
     made = address.with_name(f"{address.name}.{os.getpid()}")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(made))
@@ -100,7 +100,7 @@ def _serve_commands(listening: socket.socket, command: Any, loaded: dict[str, in
 
 
 def _answer_request(channel: socket.socket, command: Any) -> NoReturn:
-    """In the fork: becomes the command that was asked for, and reports its exit code."""
+    """In the fork: become the requested command, and report its exit code."""
     code = 1
     try:
         # The command may start processes of its own and wait for them.
@@ -115,7 +115,7 @@ def _answer_request(channel: socket.socket, command: Any) -> NoReturn:
         pass  # The one who asked has gone.
     finally:
         with contextlib.suppress(OSError):
-            # One byte for the exit code and three for the time, as `warm_client.MESSAGE` is laid out.
+            # One byte for the exit code and three for the time, as in `warm_client.MESSAGE`.
             channel.sendall(EXITED + bytes((code & 0xFF,)) + _cpu_milliseconds().to_bytes(3, "little"))
         os._exit(0)
 
@@ -141,7 +141,7 @@ def _receive_command(channel: socket.socket) -> tuple[list[bytes], list[int]]:
 
 
 def _take_over_process(_channel: socket.socket, fields: list[bytes], streams: list[int]) -> list[str]:
-    """Takes on the folder, the environment and the streams of the process that asked. Its arguments."""
+    """Adopt the folder, environment and streams of the calling process; return its arguments."""
     folder, encoding, umask, count = fields[:4]
     words = 4 + int(count)
     os.umask(int(umask))
@@ -168,7 +168,7 @@ def _open_streams(encoding: str) -> None:
 
 
 def _end_with(lifeline: int) -> None:
-    """The process that asked was killed: nobody waits for the rest."""
+    """The calling process was killed: nobody waits for the rest."""
     os.read(lifeline, 1)
     os._exit(1)
 

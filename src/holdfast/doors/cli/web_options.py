@@ -1,4 +1,4 @@
-"""Options and checks that the commands around the web server share."""
+"""Options and checks shared by commands around the web server."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,4 @@
-"""The MCP server: what Holdfast knows as tools, resources and prompts for agents, over stdio or HTTP.
+"""The MCP server: Holdfast's tools, resources and prompts for agents, over stdio or HTTP.
 
-It speaks the protocol itself, with light imports only, so that an agent that starts it waits for nothing; the work is
-done by the daemon.
+It implements the protocol itself with light imports, so that it starts quickly; the daemon does the work.
 """

@@ -1,4 +1,4 @@
-"""What an MCP tool answers: text lines and the same as data."""
+"""The answer of an MCP tool: text lines, and the same as data."""
 
 import time
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ LONGEST_LINE = 300
 
 
 class Row(msgspec.Struct, omit_defaults=True):
-    """One thing in a list. `at` is in UTC."""
+    """One item of a list. `at` is in UTC."""
 
     id: str
     at: str = ""

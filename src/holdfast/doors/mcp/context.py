@@ -1,4 +1,4 @@
-"""One call of an agent: who asks, whether it was cancelled, how it reports progress, and the shape of what it is answered."""
+"""One call of an agent: the caller, cancellation, progress, and the shape of answers."""
 
 import threading
 from collections.abc import Callable
@@ -14,11 +14,11 @@ Report = Callable[[float, float, str], None]
 
 
 class CallCancelled(Exception):
-    """The agent took the call back; nobody reads an answer."""
+    """The agent cancelled the call; nobody reads an answer."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who is at the other end of a connection. `pid` is 0 where it has to be said, because several agents share it."""
+    """The other end of a connection. `pid` is 0 where several agents share it and it must be given."""
 
     project: str
     session: str = ""
@@ -26,7 +26,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct):
-    """`undo`: what takes back what the call did, should it be cancelled after it ended."""
+    """`undo` reverts the call if it is cancelled after it ended."""
 
     caller: Caller
     report: Report
@@ -49,7 +49,7 @@ class Context(msgspec.Struct):
 
 
 def resolve_project(named: str, context: Context) -> str:
-    """The root folder of a project that is named by its path or its name."""
+    """The root folder of a project, by path or name."""
     projects = context.view("project.list")["projects"]
     if named.startswith("/"):
         from holdfast.core.git_context import locate

@@ -23,7 +23,7 @@ from holdfast.doors.mcp.connection import (
 from holdfast.doors.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
-# Bytes.
+# In bytes.
 LARGEST_BODY = 1 << 20
 MOST_SESSIONS = 100
 SESSION_HEADER = b"mcp-session-id"
@@ -55,7 +55,7 @@ def serve_http(sock: socket.socket, token: str, project: str) -> None:
 
 
 class Guard(LoopbackGuard):
-    """Before anything is read: wrong host, any web page, another user, no token."""
+    """Refuses wrong hosts, web pages, other users and missing tokens before anything is read."""
 
     def __init__(self, endpoint: "Endpoint", token: str, port: int) -> None:
         super().__init__(port, token, LARGEST_BODY)
@@ -76,15 +76,15 @@ class Guard(LoopbackGuard):
         if refused := self.refuse_place(request_headers, own_pages=True):
             return refused
         has_token = self.has_token(request_headers)
-        # Both are asked for: another user of the machine may have got hold of the token.
+        # Both are required: another user of the machine may have obtained the token.
         if self.is_owner(scope, has_token) is False or not has_token:
             return 401, "This needs the token that `holdfast mcp --http` names."
         return None if scope["path"] == PATH else (404, f"There is only {PATH} here.")
 
 
 class Endpoint:
-    """Up to 2025-11-25 a session lasts from `initialize` to DELETE, or until it is the oldest of too many. Later revisions
-    have no sessions: each request stands for itself."""
+    """Up to 2025-11-25 a session lasts from `initialize` to DELETE, or until it is the oldest of too many. Later
+    revisions have no sessions."""
 
     def __init__(self, project: str) -> None:
         self._project = project
@@ -162,7 +162,7 @@ class Endpoint:
 
     async def _keep_session(self, named: bytes, connection: Connection) -> None:
         self._sessions[named] = connection
-        # The oldest are closed: agents may go without DELETE.
+        # The oldest are closed: agents may leave without DELETE.
         for oldest in list(self._sessions)[:-MOST_SESSIONS]:
             await asyncio.to_thread(self._sessions.pop(oldest).close)
 

@@ -1,4 +1,4 @@
-"""MCP prompts that a person picks in the agent."""
+"""MCP prompts that a person selects in the agent."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ def _parse_since(since: str, context: Context) -> int:
         return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1000)
     answer = context.view("sessions.list", all=True, project=context.caller.project, limit=2)
     earlier = [one["at"] for one in answer["sessions"] if one["id"] != context.caller.session]
-    # Without an earlier session: what happened in the last day.
+    # Without an earlier session: the last day.
     return int(earlier[0]) if earlier else int(answer["now"]) - DAY
 
 

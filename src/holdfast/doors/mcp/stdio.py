@@ -1,4 +1,4 @@
-"""Serves MCP over stdin and stdout, one message a line."""
+"""Serves MCP over stdin and stdout, one message per line."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from holdfast.doors.mcp.context import Caller
 
 LONGEST_LINE = 4 << 20
 HIDDEN_ON_STDIO = frozenset(("project", "pid"))
-"""The agent that started us works in one project and holds its leases itself."""
+"""The parent agent works in one project and holds its leases itself."""
 
 
 def serve_stdio() -> None:
@@ -26,7 +26,7 @@ def serve_stdio() -> None:
     connection = Connection(Caller(client.current_project(), client.current_session(), os.getppid()), HIDDEN_ON_STDIO)
     try:
         for line in iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE), b""):
-            # Longer than allowed: the rest of the line is dropped, and the next message is read as usual.
+            # Too long: the rest of the line is dropped, and the next message is read as usual.
             if not line.endswith(b"\n") and len(line) >= LONGEST_LINE:
                 _skip_line()
                 send(error_reply(None, INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes long"))

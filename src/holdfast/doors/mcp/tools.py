@@ -1,4 +1,4 @@
-"""The tools: each one view or command of a feature, asked through the daemon. Cheap answers first, details by id."""
+"""MCP tools: each asks the daemon for one view or command; answers are short, with details by id."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from holdfast.doors.lease_client import acquire_lease, release_lease
 from holdfast.doors.mcp.answers import Answer, Row, date_of, format_row, next_cursor, page_answer
 from holdfast.doors.mcp.context import CallCancelled, Context
 
-# What each tool takes. The limits are part of the type: what breaks one is answered with the rule it breaks.
+# The arguments of each tool. Limits are part of the type, and a violation is answered with the limit.
 
 Text = Annotated[str, Meta(max_length=1000)]
 LongText = Annotated[str, Meta(min_length=1, max_length=500)]
@@ -21,14 +21,14 @@ Name = Annotated[
 Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$", description="the nextCursor of the last answer")]
 Limit = Annotated[int, Meta(ge=1, le=50)]
 TOLD = ("type", "items")
-"""All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
-answered with the limit."""
+"""Schema keys included in the list of tools, which every agent reads at every start. A violated limit is answered with
+the limit."""
 RARE = frozenset(("limit", "files", "ttl_seconds", "why", "tool", "shared", "path"))
-"""Fields with a good default: they are taken, but not told."""
+"""Fields with a good default: accepted, but not listed."""
 
 
 class Arguments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`project`: another project than the one the connection is for."""
+    """`project`: another project than the connection's."""
 
     project: Text = ""
 
@@ -92,7 +92,7 @@ class SearchHistory(Paged, kw_only=True):
 
 
 def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str, Any]:
-    """`hidden`: fields that this connection has no use for; they are accepted all the same."""
+    """`hidden`: fields this connection does not need; they are accepted all the same."""
     _, components = msgspec.json.schema_components([arguments])
     schema = components[arguments.__name__]
     fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden | RARE}
@@ -101,7 +101,7 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
 
 
 def explain_field(arguments: type[Arguments], name: str) -> str:
-    """What a field takes, in words: "limit takes an integer from 1 to 50"."""
+    """A field's type in words: "limit takes an integer from 1 to 50"."""
     _, components = msgspec.json.schema_components([arguments])
     one = components[arguments.__name__]["properties"].get(name)
     if one is None:
@@ -126,7 +126,7 @@ def _short_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {**short, "items": {"type": "string"}} if "items" in short else short
 
 
-# Leases as tools. Who holds one is a process: over stdio the agent that started us, over HTTP it must say which.
+# Leases as tools. The holder is a process: over stdio the parent agent, over HTTP the named one.
 
 
 def acquire_lease_tool(args: AcquireLease, context: Context) -> Answer:
@@ -137,7 +137,7 @@ def acquire_lease_tool(args: AcquireLease, context: Context) -> Answer:
     answer = acquire_lease(
         args.name, pid, args.wait_seconds, pause=_pause_with_progress(args, context), ask=context.command, **how
     )
-    # A lease that was held before this call is not given back when the call is cancelled.
+    # A lease held before this call is not released when the call is cancelled.
     if answer["answer"] == "granted" and not before:
         context.undo = lambda: release_lease(args.name, answer["owner"])
     if context.cancelled.is_set():
@@ -182,7 +182,7 @@ def _owner_pid(named: int, context: Context) -> int:
     return named or context.caller.pid
 
 
-# The project as it stands, in a few lines.
+# The project's state in a few lines.
 
 KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LOCKS")
 
@@ -212,9 +212,9 @@ def _state_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 OBJECT = {"type": "object"}
-"""What a tool returns; its fields are left out of the list, which every agent reads at every start."""
+"""A tool's result schema; its fields are omitted from the list, which every agent reads at every start."""
 PAGE = {**OBJECT, "required": ["items"]}
-"""What a tool returns that lists things; `nextCursor` is there where more follow."""
+"""The result schema of a list; `nextCursor` is set if more follow."""
 NO_MORE = "Nothing more."
 # In digits: the index stores line numbers in 64 bits.
 LONGEST_LINE_NUMBER = 9
@@ -223,7 +223,7 @@ ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
 
 def search_memory(args: SearchMemory, context: Context) -> Answer:
-    # One more than asked for: it tells whether there is another page.
+    # One more than requested, to detect another page.
     criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
     answer = context.view("memory.search", **criteria)
     hits = answer["hits"]
@@ -251,7 +251,7 @@ def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
 
 
 def _kind_name(kind: str) -> str:
-    """As `memory_search` calls it."""
+    """The name that `memory_search` uses."""
     names = {"prompt.submitted": "prompt", "turn.ended": "answer", "turn.answer_read": "answer"}
     return names.get(kind, "memory" if kind.startswith("memory.") else kind)
 
@@ -349,7 +349,7 @@ def show_run(args: ShowRun, context: Context) -> Answer:
 
 
 def search_code(args: SearchCode, context: Context) -> Answer:
-    """As on the command line, `outline PATH`, `related PATH:LINE` and `symbol NAME` look something up."""
+    """As on the command line, `outline PATH`, `related PATH:LINE` and `symbol NAME` are lookups."""
     match args.query.split():
         case ["outline", path]:
             rows = _outline_rows(context.view("reindex.outline", file=path))
@@ -367,7 +367,7 @@ def search_code(args: SearchCode, context: Context) -> Answer:
 
 
 def _code_rows(answer: dict[str, Any]) -> list[Row]:
-    """The block with its lines, why it was found, and what is next to it, so that the file need not be read for that."""
+    """The block with its lines, the reason, and its neighbours, so that the file need not be read for that."""
     return [
         Row(
             f"{hit['path']}:{hit['line']}-{hit['end']}",
@@ -435,7 +435,7 @@ class Tool(msgspec.Struct, frozen=True):
     hints: dict[str, bool] = msgspec.field(default_factory=lambda: READS)
 
     def listed(self, hidden: frozenset[str]) -> dict[str, Any]:
-        # A lease is for the whole machine.
+        # A lease applies to the whole machine.
         hidden |= {"project"} if self.name.startswith("lease") else frozenset()
         return {
             "name": self.name, "description": self.about, "inputSchema": input_schema(self.takes, hidden),

@@ -1,1 +1,1 @@
-"""The HTTP door, on loopback only. It has no logic of its own: what it takes goes the way every hook goes."""
+"""The HTTP interface, on loopback only; requests take the same path as hooks."""

@@ -1,4 +1,4 @@
-"""The server in the background: `holdfast dashboard` starts it. The reason of a failed start is in run/web.failed."""
+"""The background web server that `holdfast dashboard` starts; a failed start writes its reason to run/web.failed."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.paths import Paths, write_atomically
 
 POLITE = 10
-"""Where the machine is busy, hooks come before pages."""
+"""On a busy machine hooks take precedence over pages."""
 
 
 def main(words: list[str]) -> int:

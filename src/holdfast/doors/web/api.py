@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from holdfast.doors.web.server import WebContext
 
 
-# The features' views as addresses: sessions, projects, the log, and what is searched in all of them.
+# Views as routes: sessions, projects, the log, and search in all of them.
 
 Addresses = dict[str, Callable[..., Any]]
 
 
-# What was done in which session.
+# Sessions and their contents.
 
 
 async def sessions(
@@ -60,7 +60,7 @@ async def table(
     text: Word = "", since: Time = 0, until: Time = 0, min_tokens: Number = 0, sort: Word = "last",
     reverse: bool = False, offset: Number = 0, limit: Limit = 100,
 ) -> Any:  # fmt: skip
-    """Sessions filtered and sorted, with how many fit."""
+    """Sessions, filtered and sorted, with the total count."""
     arguments = {"project": project, "agent": agent, "state": state, "branch": branch, "model": model, "text": text}
     figures = {"since": since, "until": until, "min_tokens": min_tokens, "offset": offset, "limit": limit}
     return await ask("sessions.table", {**arguments, **figures, "sort": sort, "reverse": reverse})
@@ -72,25 +72,25 @@ async def who(ask: Asked) -> Any:
 
 
 async def session(ask: Asked, id: Id, turns: Annotated[int, Query(ge=1, le=500)] = 10) -> Any:
-    """One session whole."""
+    """One session in full."""
     return await ask("sessions.show", {"id": id, "turns": turns})
 
 
 async def timeline(ask: Asked, id: Id, limit: Limit = 100, cursor: Cursor = "") -> Any:
-    """What happened in a session, newest page first, each page oldest first."""
+    """The timeline of a session: newest page first, each page oldest first."""
     return await ask("sessions.timeline", {"id": id, "limit": limit, "before": parse_number_cursor(cursor)})
 
 
 async def rows(
     ask: Asked, id: Id, start: Number = 0, before: Number = 0, only: Word = "", q: Word = "", limit: Limit = 200,
 ) -> Any:  # fmt: skip
-    """A range of a session's rows: from one on, before one, or the last."""
+    """A range of a session's rows: after one, before one, or the last."""
     arguments = {"id": id, "start": start, "before": before, "only": only, "q": q, "limit": limit}
     return await ask("sessions.rows", arguments)
 
 
 async def marks(ask: Asked, id: Id, only: Word = "") -> Any:
-    """Where every two-hundredth row is, for lists that scroll."""
+    """The position of every two-hundredth row, for scrolling lists."""
     return await ask("sessions.marks", {"id": id, "only": only})
 
 
@@ -100,7 +100,7 @@ async def overview(ask: Asked, id: Id) -> Any:
 
 
 async def outline(ask: Asked, id: Id, only: Word = "", turn: Number = 0) -> Any:
-    """The turns of a session with the number of rows in each, for pages that fold and scroll."""
+    """The turns of a session with their row counts, for folding and scrolling."""
     return await ask("sessions.outline", {"id": id, "only": only, "turn": turn})
 
 
@@ -112,7 +112,7 @@ async def moment(
 
 
 async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) -> Any:
-    """What was done per day, and in the last thirty by which agent in which project."""
+    """Activity per day, and in the last thirty days by agent and project."""
     return await ask("sessions.activity", {"days": days})
 
 
@@ -129,10 +129,10 @@ SESSIONS_ADDRESSES: Addresses = {
     "sessions/{id:path}": session,
     "activity": activity,
 }
-"""An id may hold anything, also a slash: the longer addresses come first."""
+"""An id may contain a slash, so the longer routes come first."""
 
 
-# What holds for a project: gates, tasks, leases, its state, its UAT runs.
+# Project views: gates, tasks, leases, state, UAT runs.
 
 
 async def gates(ask: Asked, project: Project = "", session: Session = "", branch: Word = "") -> Any:
@@ -141,17 +141,17 @@ async def gates(ask: Asked, project: Project = "", session: Session = "", branch
 
 
 async def tasks(ask: Asked, project: Project = "") -> Any:
-    """What needs doing, the most pressing first."""
+    """Open tasks, the most pressing first."""
     return await ask("project.tasks", {}, project)
 
 
 async def leases(ask: Asked) -> Any:
-    """Who holds which shared thing."""
+    """Holders of leases."""
     return await ask("project.leases", {})
 
 
 async def state(ask: Asked, project: Project = "", at: Moment = "") -> Any:
-    """The project's document, now or as it was."""
+    """The project's document, now or as of a moment."""
     return await ask("project.state", {"at": at}, project)
 
 
@@ -178,7 +178,7 @@ PROJECTS_ADDRESSES: Addresses = {
 }
 
 
-# The log itself, and why Holdfast answered as it did.
+# The log, and explanations of answers.
 
 
 async def events(
@@ -186,14 +186,14 @@ async def events(
     tool: Word = "", since: Time = 0, until: Time = 0, after: Number = 0,
     limit: Limit = 100, cursor: Cursor = "",
 ) -> Any:  # fmt: skip
-    """The log. Without `after` the newest page first; with it, forwards from there."""
+    """The log. Without `after` the newest page first; with it, forward from there."""
     args = {"session": session, "project": project, "kinds": kind, "tool": tool, "since": since, "until": until}
     position = parse_page_cursor(cursor) if cursor else {"after": after}
     return await ask("log.events", {**args, "limit": limit, **position})
 
 
 async def event(ask: Asked, seq: Seq) -> Any:
-    """One event whole, with the agent's own payload as far as it is kept."""
+    """One event in full, with the agent's payload while it is kept."""
     return await ask("log.event", {"seq": seq})
 
 
@@ -215,14 +215,14 @@ LOG_ADDRESSES: Addresses = {
 async def memory(
     ask: Asked, project: Project = "", status: Word = "", everywhere: bool = False, limit: Hundred = 20
 ) -> Any:
-    """What is remembered, newest first."""
+    """Memories, newest first."""
     return await ask("memory.listed", {"status": status, "everywhere": everywhere, "limit": limit}, project)
 
 
 async def told(
     ask: Asked, project: Project = "", session: Session = "", everywhere: bool = False, limit: Hundred = 10
 ) -> Any:
-    """What agents were told from memory."""
+    """What was injected from memory."""
     args = {"session": session, "everywhere": everywhere, "limit": limit}
     return await ask("memory.injected", args, project)
 
@@ -237,7 +237,7 @@ async def memory_search(
 async def code_search(
     ask: Asked, q: Words, project: Project = "", path: Words = "", lang: Word = "", limit: Hundred = 10
 ) -> Any:
-    """Places in a project's code, by meaning or by name."""
+    """Places in a project's code, by meaning or name."""
     return await ask("reindex.search", {"query": q, "path": path, "lang": lang, "limit": limit}, project)
 
 
@@ -245,7 +245,7 @@ async def history(
     ask: Asked, q: Words = "", project: Project = "", agent: Word = "", session: Session = "", tool: Word = "",
     file: Words = "", failed: bool = False, since: Time = 0, before: Number = 0, limit: Hundred = 20,
 ) -> Any:  # fmt: skip
-    """What happened in all sessions: prompts, answers, commands, outputs, files, errors."""
+    """History of all sessions: prompts, answers, commands, outputs, files, errors."""
     args = {"query": q, "project": project, "agent": agent, "session": session, "tool": tool, "file": file}
     return await ask("log.history", {**args, "failed": failed, "since": since, "before": before, "limit": limit})
 
@@ -269,7 +269,7 @@ SEARCH_ADDRESSES: Addresses = {
 }
 
 
-# The read side, address by address.
+# The read side, route by route.
 
 ADDRESSES: dict[str, Addresses] = {
     "sessions": SESSIONS_ADDRESSES,
@@ -287,7 +287,7 @@ def _register_views(routes: Routes, web_context: "WebContext", prefix: str) -> N
             routes.add("GET", f"{prefix}/{path}", Permission.READ, handler, **how)
 
 
-# How Holdfast itself is.
+# Health of Holdfast itself.
 
 
 def _register_health(routes: Routes, web_context: "WebContext", prefix: str) -> None:
@@ -300,7 +300,7 @@ def _register_health(routes: Routes, web_context: "WebContext", prefix: str) -> 
     )
 
 
-# What a page may do: commands of the features, each named here. Only the daemon carries them out.
+# Commands that a page may send, each named here. Only the daemon runs them.
 
 ALLOWED_COMMANDS = frozenset(
     (
@@ -314,7 +314,7 @@ ALLOWED_COMMANDS = frozenset(
 
 
 class Order(BaseModel):
-    """A command: its arguments, and for which project and session."""
+    """A command with its arguments, project and session."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -325,7 +325,7 @@ class Order(BaseModel):
 
 def _register_commands(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     async def command(name: Annotated[str, Path(max_length=100)], order: Order) -> Any:
-        """Carry out one command of a feature. It is an event in the log, like everything else."""
+        """Run one command of a feature. It becomes an event in the log."""
         if name not in ALLOWED_COMMANDS:
             raise CommandRefused(f"{name} cannot be done from a page", fix="Use the command line.")
         request: dict[str, Any] = order.model_dump() | {"name": name}
@@ -337,10 +337,10 @@ def _register_commands(routes: Routes, web_context: "WebContext", prefix: str) -
     )  # fmt: skip
 
 
-# Server-sent events: what is new in the log, from a number on.
+# Server-sent events: the log from a number on.
 
 AfterSeq = Annotated[int | None, Query(ge=0, le=1 << 53, description="The last event that is known already.")]
-# A proxy must hand the lines on at once.
+# A proxy must forward lines at once.
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -351,8 +351,8 @@ def _register_live(routes: Routes, web_context: "WebContext", prefix: str) -> No
         kinds: Annotated[str, Query(max_length=600, description="How kinds begin, e.g. `tool. decision.`")] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> StreamingResponse:
-        """Every event after `after` (or after the header Last-Event-ID), then each as it is committed."""
-        # A browser that connects again names the last event it has.
+        """Every event after `after` (or the header Last-Event-ID), then each as it is committed."""
+        # A reconnecting browser names its last event.
         again = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 17 else after
         wanted_kinds = tuple(k for k in kinds.split() if k != "*")
         return StreamingResponse(
@@ -362,7 +362,7 @@ def _register_live(routes: Routes, web_context: "WebContext", prefix: str) -> No
     routes.add("GET", f"{prefix}/live", Permission.READ, live, response_class=StreamingResponse, tags=["live"])
 
 
-# About the server itself: a new link, and its end. Only for who can read the token file.
+# The server itself: new links, and stopping it. Only for callers that can read the token file.
 
 
 def _register_server(routes: Routes, web_context: "WebContext", prefix: str) -> None:

@@ -17,13 +17,13 @@ from holdfast.daemon.ingest.log import Log
 from holdfast.doors.web.view_client import TooSlow
 
 SCHEMA = 1
-"""Raised together with the command line's when the JSON changes in a way a script would notice."""
+"""Raised with the command line's when the JSON changes in a way that breaks scripts."""
 UNAVAILABLE = (DaemonUnreachable, StoreUnavailable, StoreDamaged, TooSlow)
 encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class Answer(BaseModel):
-    """The same as the command line prints with --json; `next` is the cursor of the following page."""
+    """The same as --json on the command line; `next` is the cursor of the following page."""
 
     schema_: int = Field(SCHEMA, alias="schema")
     data: Any
@@ -54,7 +54,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 def json_answer(data: Any, following: Any = None) -> Response:
-    """`following` is what the view says about the next page, in whatever form; outside it is one opaque word."""
+    """`following` is the view's cursor in any form; clients get one opaque word."""
     body = {"schema": SCHEMA, "data": data, "next": None if following is None else encode_cursor(following)}
     return Response(
         escape_invisible(encode(body).decode()), media_type="application/json", headers={"cache-control": "no-store"}
@@ -67,7 +67,7 @@ def encode_cursor(value: Any) -> str:
 
 def decode_cursor(word: str) -> Any:
     try:
-        # Padding was taken off, because a cursor stands in an address.
+        # Padding was removed, because a cursor is part of a URL.
         return msgspec.json.decode(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
         raise CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.") from None
@@ -78,7 +78,7 @@ def register_error_handlers(web: FastAPI, log: Log) -> None:
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HoldfastError)
-        # To ask for what is not there is a 404; to do what is refused a conflict.
+        # A missing thing is a 404; a refused act is a conflict.
         status = 503 if isinstance(error, UNAVAILABLE) else 404 if request.method == "GET" else 409
         return _error_response(status, type(error).__name__, error.message, error.fix)
 

@@ -1,4 +1,4 @@
-"""What an edit changed, as lines to show."""
+"""The lines that an edit changed."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
 
 def list_changes(tool_input: Any) -> list[Change]:
-    """Empty when it was no edit."""
+    """Empty if it was no edit."""
     if not isinstance(tool_input, Mapping):
         return []
     path = _first_text(tool_input, PATHS)

@@ -72,7 +72,7 @@ class Guard(LoopbackGuard):
 
     def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         permission, status = self._routes.of(scope)
-        # Host and origin come first: a page of another site does not even learn which routes there are.
+        # Host and origin first: a page of another site does not even learn which routes exist.
         return (
             self.refuse_place(request_headers, own_pages=permission not in NOT_FOR_PAGES)
             or self._refuse_person(scope, request_headers)
@@ -94,7 +94,7 @@ class Guard(LoopbackGuard):
             return None
         if permission is Permission.TOKEN or not self._has_cookie(request_headers):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
-        # A browser sends the cookie for any page: to write, the request must come from a page of ours.
+        # A browser sends the cookie for any page: writing requires a page of ours.
         if permission is Permission.WRITE and not (request_headers.get(b"origin") and self._has_csrf(request_headers)):
             return 403, "This was not asked from a page of ours."
         return None

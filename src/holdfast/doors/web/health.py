@@ -1,4 +1,4 @@
-"""How Holdfast is, for the health page and the API."""
+"""Health of Holdfast, for the health page and the API."""
 
 import os
 import time
@@ -27,7 +27,7 @@ def collect_health(client: ViewClient) -> dict[str, Any]:
 
 
 class _Kept:
-    """What looks at many files, kept for a while: not at every view. Nothing is repaired from a page."""
+    """Caches checks of many files between views. Pages repair nothing."""
 
     def __init__(self, look: Callable[[], list[dict[str, Any]]]) -> None:
         self._look = look

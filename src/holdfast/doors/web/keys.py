@@ -1,4 +1,4 @@
-"""What lets a browser in: a one-time link becomes a cookie, and every write needs a second word that only our pages know."""
+"""Browser access: a one-time link becomes a cookie, and every write needs a second token that only our pages know."""
 
 import hmac
 import secrets
@@ -14,7 +14,7 @@ MOST_LINKS = 100
 class Keys:
     def __init__(self, secret: str, port: int) -> None:
         self.token, self.cookie_name = secret, f"holdfast_{port}"
-        # Bound to the port: the cookie of one server is no key to another on the same machine.
+        # Bound to the port: one server's cookie does not open another on the same machine.
         self.cookie = self._derived(f"cookie {port}")
         self.csrf = self._derived(f"csrf {port}")
         self._links: dict[str, float] = {}
@@ -23,14 +23,14 @@ class Keys:
         return hmac.new(self.token.encode(), what.encode(), sha256).hexdigest()
 
     def new_link(self) -> str:
-        """Good for one use within ten minutes."""
+        """Valid for one use within ten minutes."""
         once = secrets.token_urlsafe(24)
         self._links = dict(list(self._living().items())[-MOST_LINKS:]) | {once: time.monotonic() + LINK_LIVES_S}
         return once
 
     def redeem(self, once: str) -> bool:
         self._links = self._living()
-        # Each is compared in constant time.
+        # Compared in constant time.
         link = next((candidate for candidate in self._links if is_same_secret(candidate, once)), None)
         return bool(link and self._links.pop(link))
 
@@ -44,7 +44,7 @@ def is_same_secret(expected: str, received: str) -> bool:
 
 
 def read_or_create_token(paths: Paths) -> str:
-    """Only the owner can read it; whoever can may also ask for a link."""
+    """Only the owner can read it, and so request a link."""
     path = paths.run / "http.token"
     if not path.exists():
         write_atomically(path, secrets.token_urlsafe(32).encode(), 0o600)

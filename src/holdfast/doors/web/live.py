@@ -15,14 +15,14 @@ from holdfast.core.ports import EventQuery
 from holdfast.core.text import escape_invisible
 from holdfast.doors.web.view_client import ViewClient
 
-# Events kept for viewers who were away for a moment.
+# Events kept for viewers that reconnect.
 REMEMBERED = 2_000
 PAGE = 500
 MOST_CAUGHT_UP = 5_000
-"""Who missed more than this looks at the page anew instead."""
+"""A viewer that missed more than this reloads the page."""
 BEAT_S = 15.0
 RETRY_S = 0.5
-# Milliseconds between two looks of a page: at least, and for each viewer.
+# Milliseconds between two updates of a page: at least, and per viewer.
 PACE_MS, EACH_MS = 250, 25
 SHOWN = ("seq", "at", "kind", "session", "project", "tool")
 
@@ -39,7 +39,7 @@ class Live:
         self._client = client
         self._news: list[News] = []
         self._changed = asyncio.Event()
-        """Set once, by the next change; then there is another. No lock: fifty viewers may leave at once."""
+        """Set once, by the next change; then replaced. No lock: fifty viewers may leave at once."""
         self._wire: asyncio.Task[None] | None = None
         self.head = -1
         self.viewers = 0
@@ -47,11 +47,11 @@ class Live:
         self.stopping = False
 
     async def stream(self, after: int | None, session: str = "", kinds: tuple[str, ...] = ()) -> AsyncIterator[bytes]:
-        """Lines of a server-sent event stream; begins behind `after`, or with what comes next."""
+        """Lines of a server-sent event stream, after `after` or from the next event."""
         self.viewers += 1
         self._begin()
         try:
-            # Milliseconds until a browser connects again by itself.
+            # Milliseconds until a browser reconnects.
             yield b"retry: 1000\n\n"
             async for lines in self._lines(after, session, kinds):
                 yield lines
@@ -63,7 +63,7 @@ class Live:
         seen = head if after is None else min(after, head)
         daemon, pace = True, 0
         if seen != after:
-            # A number from the future is of a log that was restored since: the page must be looked at anew.
+            # A number from the future belongs to a log that was restored since: the page must be reloaded.
             yield f"id: {seen}\nevent: {'begin' if after is None else 'reset'}\ndata: {seen}\n\n".encode()
         while not self.stopping:
             if daemon != self.daemon:
@@ -77,16 +77,16 @@ class Live:
             lines = [n.line for n in news if _is_wanted(n, session, kinds)]
             if lines:
                 yield b"".join(lines)
-            # A comment line: it keeps the connection alive and is shown to nobody.
+            # A comment line keeps the connection alive and is invisible.
             elif not news and not await self._something(seen, daemon):
                 yield f": {seen}\n\n".encode()
 
     def pace(self) -> int:
-        """How long a page waits between two looks while much happens, in milliseconds: many share what few may have."""
+        """Milliseconds a page waits between two updates under load: many viewers share what few may have."""
         return max(PACE_MS, EACH_MS * self.viewers)
 
     async def _something(self, seen: int, daemon: bool) -> bool:
-        """Waits for news; False after a while without any, so that a dead viewer is noticed."""
+        """Wait for news; False after a while without any, so that a dead viewer is noticed."""
         deadline = time.monotonic() + BEAT_S
         while not (self.head > seen or self.daemon != daemon or self.stopping):
             try:
@@ -96,8 +96,8 @@ class Live:
         return True
 
     async def _after(self, seen: int) -> tuple[list[News], int, bool]:
-        """What came after it, how far that reaches, and whether something was left out."""
-        # What is remembered reaches back to the next event: no need to ask the store.
+        """What followed it, how far that reaches, and whether something was omitted."""
+        # The cache reaches back to the next event: no need to ask the store.
         if self._news and self._news[0].seq <= seen + 1:
             news = self._news[bisect.bisect_right(self._news, seen, key=lambda n: n.seq) :]
             return news, news[-1].seq if news else seen, False
@@ -126,11 +126,11 @@ class Live:
             self._wire = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
-        """As long as somebody looks on."""
+        """Follow the daemon while there are viewers."""
         while self.viewers and not self.stopping:
             try:
                 await self._listen()
-            # The daemon is away or restarts: tried again as long as somebody looks on.
+            # The daemon is away or restarts: retry while there are viewers.
             except (OSError, msgspec.DecodeError, ValueError):
                 pass
             self._notify(daemon=False)
@@ -150,7 +150,7 @@ class Live:
         try:
             writer.write(b'{"op":"tail","brief":true}\n')
             while self.viewers and not self.stopping:
-                # The daemon beats about every second.
+                # The daemon sends a heartbeat about every second.
                 line = await asyncio.wait_for(reader.readline(), 10.0)
                 if not line:
                     raise OSError("the daemon is gone")
@@ -163,7 +163,7 @@ class Live:
                 await writer.wait_closed()
 
     async def _advance(self, head: int) -> None:
-        # A smaller number than before: the log was restored, and what is remembered is of another one.
+        # A smaller number than before: the log was restored, and the cache belongs to another one.
         if self.head < 0 or head < self.head:
             self._news.clear()
             self.head = head

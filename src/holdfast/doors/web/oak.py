@@ -20,12 +20,12 @@ from holdfast.paths import Paths
 if TYPE_CHECKING:
     from holdfast.doors.web.server import WebContext
 
-# Sessions whose agent is remembered; others are looked up in the log.
+# Sessions whose agent is cached; others are looked up in the log.
 MOST_REMEMBERED = 2_000
 
 
 class SessionAgents:
-    """Which agent a session belongs to, for requests that name none: the seed's scripts name it at the start only."""
+    """The agent of a session, for requests that name none: the seed's scripts name it only at the start."""
 
     def __init__(self, client: ViewClient) -> None:
         self._client = client
@@ -37,7 +37,7 @@ class SessionAgents:
             request_data["agent"] = self._named.get(session) or await self._client.run(lambda: self._look_up(session))
 
     def remember(self, request_data: Mapping[str, Any]) -> None:
-        """Of a request that was taken: its event may not be in the store yet when the next one comes."""
+        """Of an accepted request: its event may not be in the store when the next one comes."""
         session, agent = request_data.get("session_id"), request_data.get("agent")
         if isinstance(session, str) and isinstance(agent, str):
             self._named.setdefault(session, agent)
@@ -61,7 +61,7 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
             status, problem = (404, "no such endpoint") if endpoint not in ENDPOINTS else (422, "not a JSON object")
             return JSONResponse({"status": "error", "error": problem}, status)
         await session_agents.fill_in(request_data)
-        # The seed's scripts may send a request again after a timeout.
+        # The seed's scripts may repeat a request after a timeout.
         once = request.headers.get("idempotency-key", "")
         done = await run_in_threadpool(_forward_call, web_context.paths, endpoint, request_data, once, agents)
         if done.status_code == 200:

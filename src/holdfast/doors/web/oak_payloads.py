@@ -23,9 +23,9 @@ PATIENCE_S = 5.0
 
 
 def forward_hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any], once: str = "") -> bytes:
-    """The reply, after the commit. `once` makes a repeated request one event."""
+    """Return the reply after the commit. `once` makes a repeated request one event."""
     header = {
-        # The same text gives the same key, and the log takes a key once.
+        # The same text gives the same key, and the log accepts a key once.
         "key": hashlib.sha256(once.encode()).hexdigest()[:32] if once else delivery_key(),
         "mode": mode,
         "agent": agent,
@@ -68,18 +68,18 @@ FIELDS = {
     "transcript": ("transcript_path",), "call": ("tool_use_id", "call_id"), "turn": ("generation_id", "prompt_id"),
     "source": ("source",), "reason": ("reason",), "model": ("model",), "input": ("tool_input",), "error": ("error",),
 }  # fmt: skip
-"""Our field → what the seed and the agents call it, the first that is there."""
+"""Names used by the seed and the agents for each of our fields; the first present one counts."""
 
 Call = tuple[str, str, str, dict[str, Any]]
-"""(mode, who reads the payload, the agent's own event name, the payload)"""
+"""(mode, the agent that reads the payload, its event name, the payload)"""
 
 
 class UnknownAgent(ValueError):
-    """No agent has this name. It says which there are."""
+    """No agent has this name; the message lists the known ones."""
 
 
 def as_hook(endpoint: str, request_data: Mapping[str, Any], session: str, agents: Mapping[str, Agent]) -> Call:
-    """`session` is the id that was given, or the new one (S4-16)."""
+    """`session` is the given id, or the new one (S4-16)."""
     kind = ENDPOINTS[endpoint]
     agent = agent_named(request_data.get("agent"), agents)
     hook = next((h for h in agent.hooks if h.kind == kind), None)
@@ -121,7 +121,7 @@ def _tool_end(request_data: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
 
 
 def _output_text(output: Any) -> str:
-    """What a tool printed: text, or the usual fields of an object."""
+    """A tool's output: text, or the usual fields of an object."""
     if isinstance(output, Mapping):
         parts = (output.get(name) for name in ("stdout", "stderr", "output", "content", "text"))
         return "\n".join(part for part in parts if isinstance(part, str) and part)
@@ -133,7 +133,7 @@ def _first_value(request_data: Mapping[str, Any], names: tuple[str, ...]) -> Any
 
 
 def context_in(answer: Mapping[str, Any]) -> str:
-    """The context in an answer, wherever this agent's answers have it."""
+    """The context in an answer, wherever this agent's format has it."""
     inner = answer.get("hookSpecificOutput")
     candidates = [inner.get("additionalContext")] if isinstance(inner, Mapping) else []
     candidates += [answer.get(name) for name in ("additionalContext", "additional_context", "context")]

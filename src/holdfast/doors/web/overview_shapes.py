@@ -1,4 +1,4 @@
-"""A session at a glance, as shapes."""
+"""A session at a glance, as SVG shapes."""
 
 import bisect
 import itertools
@@ -14,7 +14,7 @@ LANE_ROWS = 5
 
 
 def overview_shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
-    # A turn that still goes on ends now; none has no length.
+    # A running turn ends now; none has zero length.
     turns = [{**turn, "end": max(turn["end"] or overview["to"], turn["at"] + 1)} for turn in overview["turns"]]
     if not turns:
         return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
@@ -37,10 +37,10 @@ def _lane_shape(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> di
 
 
 class _Axis:
-    """Time → place. Only what lies in a turn takes up width."""
+    """Maps time to position. Only turns take up width."""
 
     def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
-        # With many turns the gaps shrink, so that they never take more than a quarter.
+        # With many turns the gaps shrink, so that they take at most a quarter.
         gap = min(GAP, WIDTH / (4 * len(turns)))
         width = WIDTH - gap * (len(turns) - 1)
         lasted = [turn["end"] - turn["at"] for turn in turns]

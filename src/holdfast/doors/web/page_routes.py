@@ -1,4 +1,4 @@
-"""The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
+"""The routes of the screens, rendered by the server, complete without scripts, once for all viewers."""
 
 import io
 import re
@@ -37,12 +37,12 @@ EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "ap
 MOST_EXPORTED = 500
 EXPORT_PATIENCE_S = 120.0
 REMEMBERED = 32
-# Seconds that a page is shown to others too, as long as the log has not grown.
+# Seconds that a page is shared while the log has not grown.
 KEPT_S = 2.0
 
 
 class Broken(HoldfastError):
-    """This page could not be made"""
+    """This page could not be rendered"""
 
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
@@ -61,7 +61,7 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
 
 
 class RenderedPages:
-    """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
+    """Cached pages: fifty viewers of one page cost one rendering per change."""
 
     def __init__(self, web_context: "WebContext", pages: Pages) -> None:
         self._house, self._pages = web_context, pages
@@ -73,7 +73,7 @@ class RenderedPages:
         return HTMLResponse(body, status, NOT_KEPT)
 
     def warm(self) -> None:
-        """Before anybody looks: templates are compiled and the first screen was made once."""
+        """Compile the templates and render the first screen in advance."""
         for screen in SCREENS:
             self._pages.compiled(screen.file)
         self._anew(SCREENS[0], Visit(self._house.client, {}), 0)
@@ -113,7 +113,7 @@ class RenderedPages:
             return 500, self._pages.render("problem.html", {**common, "error": self._describe_failure(screen, error)})
 
     def _describe_failure(self, screen: Screen, error: Exception) -> Broken:
-        """A daemon that was there before an upgrade keeps a store of its own version: that explains most."""
+        """A daemon from before an upgrade keeps its version of the store, which explains most failures."""
         status = self._house.client.status()
         if status and (difference := version_difference(status, "the dashboard")):
             return Broken(difference, fix="Run: holdfast daemon restart")
@@ -121,7 +121,7 @@ class RenderedPages:
 
 
 def _count_waiting(visit: Visit) -> int:
-    """How many sessions wait for the user: the title and the icon of every page count them."""
+    """How many sessions wait for the user, for the title and icon of every page."""
     try:
         return int(visit.view("sessions.who", of="")["waiting"])
     except HoldfastError:
@@ -139,7 +139,7 @@ def _icon_handler() -> Callable[..., Any]:
 
 def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
     async def export(id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
-        """One session as a file, or several as an archive with a file for each."""
+        """Export one session as a file, or several as an archive."""
         if format not in EXPORT_TYPES:
             return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
         if len(id) > 1:
@@ -159,7 +159,7 @@ def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
 
 
 def _attachment_headers(name: str) -> dict[str, str]:
-    # A session's name comes from an agent: nothing of it may end the header.
+    # A session's name comes from an agent: it must not end the header.
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
@@ -204,12 +204,12 @@ def _static_handler(web_context: "WebContext") -> Callable[..., Any]:
 
 def _open_link_handler(web_context: "WebContext") -> Callable[..., Any]:
     async def opened(once: str = "") -> HTMLResponse:
-        """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
+        """A page with a link instead of a redirect: a strict cookie is not sent on a redirect from elsewhere."""
         if not web_context.keys.redeem(once):
             message = "This link was used already, or is too old. Make a new one: holdfast dashboard"
             return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{message}</p>", 403, NOT_KEPT)
         answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
-        # Strict and out of reach of scripts: another site's link or page never carries it.
+        # Strict and inaccessible to scripts: another site's link or page never carries it.
         answer.set_cookie(
             web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
         )

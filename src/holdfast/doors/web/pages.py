@@ -1,4 +1,4 @@
-"""Templates and files of our own, loaded once. Autoescape is always on, and every value goes through `text.harmless`."""
+"""Loads templates and static files once; autoescape is always on, and every value goes through `text.harmless`."""
 
 import hashlib
 import re
@@ -17,24 +17,23 @@ from holdfast.core.ids import session_alias
 from holdfast.core.text import name_invisible, shorten_line, without_fences
 from holdfast.core.times import AGO_UNITS, DAY, HOUR, MINUTE, SECOND, format_bytes
 
-# How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named
-# instead.
+# Formats values for pages. Whatever an agent sent is text: characters that hide or reorder it are named instead.
 
 LONGEST = 20_000
 UNITS = (*AGO_UNITS, (SECOND, "s"))
 
 
 def sanitise_value(value: Any) -> Any:
-    """Every expression of every template goes through here (Jinja's `finalize`)."""
-    # Printable ASCII is nearly every value, and needs no further look.
+    """Every expression of every template passes through here (Jinja's `finalize`)."""
+    # Printable ASCII is nearly every value, and needs no further check.
     if type(value) is str and not (value.isascii() and value.isprintable()):
         return name_invisible(value)
     return "" if value is None else value
 
 
 def cut_line(value: Any, limit: int = 200) -> str:
-    """On one line, not longer than this."""
-    # Cut before the words are split: a value may be megabytes long.
+    """On one line, bounded."""
+    # Cut before splitting: a value may be megabytes long.
     text = " ".join(str(value or "")[: limit * 4].split())
     return shorten_line(text, limit)
 
@@ -45,7 +44,7 @@ def cut_long_text(value: Any, limit: int = LONGEST) -> str:
 
 
 def format_span(ms: Any) -> str:
-    """A length of time: 350 ms, 4.2 s, 3 min 05 s, 2 h 10 min."""
+    """A duration: 350 ms, 4.2 s, 3 min 05 s, 2 h 10 min."""
     ms = max(0, int(ms or 0))
     if ms < 1000:
         return f"{ms} ms"
@@ -80,7 +79,7 @@ def ago_words(at: int, now: int | None = None) -> str:
 
 
 def format_ago(at: Any, now: int | None = None) -> Markup:
-    """ "2 min ago", with the exact time when the mouse rests on it. The page keeps it right by itself."""
+    """ "2 min ago", with the exact time on hover; updated by a script."""
     if not at:
         return Markup('<span class="none">–</span>')
     at = int(at)
@@ -89,7 +88,7 @@ def format_ago(at: Any, now: int | None = None) -> Markup:
 
 
 def format_since(at: Any, now: int | None = None) -> Markup:
-    """How long it has lasted; goes on by itself."""
+    """How long it has lasted; updated by a script."""
     if not at:
         return Markup('<span class="none">–</span>')
     passed = (now or int(time.time() * 1000)) - int(at)
@@ -116,7 +115,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def format_fact(value: Any) -> str:
-    """A value of the state document as people write it; the document itself is on the same page."""
+    """A value of the state document in readable form; the document itself is on the same page."""
     if isinstance(value, int | float):
         return f"{value:,}"
     text = str(value)
@@ -132,12 +131,12 @@ def format_size(value: Any) -> str:
 
 
 def format_latency(ms: float) -> str:
-    """Hooks are answered in fractions of a millisecond or, on a busy machine, in many: three digits say it."""
+    """Hooks take from fractions of a millisecond to many: show three digits."""
     return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
 
 
 def step_verdict(status: Any) -> str:
-    """A step's status as a result: what it is called everywhere else on the page."""
+    """A step's status as the result used elsewhere on the page."""
     return {"completed": "passed", "in_progress": "not finished"}.get(str(status), str(status).replace("_", " "))
 
 
@@ -147,7 +146,7 @@ def folder_name(path: Any) -> str:
 
 
 def mark_words(text: str, words: list[str]) -> Markup:
-    """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
+    """Mark search words by splitting the plain text, so that nothing can break out."""
     shown = sanitise_value(text)
     # The longest first: a word may be part of another one.
     terms = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
@@ -159,13 +158,13 @@ def mark_words(text: str, words: list[str]) -> Markup:
 
 
 def build_link(path: str, **query: Any) -> str:
-    """An address of ours. Names from events are quoted."""
+    """A URL of ours. Names from events are quoted."""
     arguments = {name: value for name, value in query.items() if value not in ("", None, 0)}
     return quote(path, safe="/%") + (f"?{urlencode(arguments)}" if arguments else "")
 
 
 def quote_part(value: Any) -> str:
-    """One part of an address."""
+    """One path component."""
     return quote(str(value), safe="")
 
 
@@ -180,12 +179,12 @@ FILTERS = {
 
 
 class Static:
-    """Style and scripts: few and small, kept in memory, under an address that changes when they do."""
+    """Styles and scripts, kept in memory under a URL that changes with their content."""
 
     def __init__(self) -> None:
         folder = resources.files(__package__).joinpath("static")
         self.files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.rpartition(".")[2] in STATIC_TYPES}
-        # A new digest is a new address, so that browsers may keep the old one for ever.
+        # A new digest is a new URL, so browsers may cache the old one for ever.
         digest = hashlib.sha256(b"\0".join(name.encode() + body for name, body in sorted(self.files.items())))
         self.version = digest.hexdigest()[:12]
 

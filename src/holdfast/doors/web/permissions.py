@@ -1,4 +1,4 @@
-"""Which permission each route declares."""
+"""The permission that each route declares."""
 
 import enum
 from collections.abc import Callable
@@ -14,17 +14,17 @@ class Permission(enum.Enum):
     READ = "read"
     """Our own pages (cookie), or a script with the token."""
     WRITE = "write"
-    """The same, and a page must also show the second word (CSRF)."""
+    """The same, and a page must also show the CSRF token."""
     TOKEN = "token"  # noqa: S105 - the name of a permission
-    """Only who can read the token file: never a page."""
+    """Only callers that can read the token file: never a page."""
     LINK = "link"
-    """Whoever has a one-time link: the route itself redeems it."""
+    """Anyone with a one-time link: the route itself redeems it."""
     HOOK = "hook"
     """Seed 004's endpoints: programs of the owner, never a page."""
 
 
 class NoPermission(HoldfastError):
-    """A route does not say who may use it."""
+    """A route does not declare who may use it."""
 
 
 class Routes:
@@ -47,13 +47,13 @@ class Routes:
                 )
 
     def of(self, scope: Any) -> tuple[Permission | None, int]:
-        """Who may use what is asked for; else None and the status that says why there is nothing."""
+        """The permission of a request; else None and the status that says why there is none."""
         status = 404
         for route in self.web.router.routes:
             match, _ = route.matches(scope)
             if match is Match.FULL:
                 return self._permissions[id(route)], 200
-            # The path is there with another method.
+            # The path exists with another method.
             if match is Match.PARTIAL:
                 status = 405
         return None, status

@@ -1,4 +1,4 @@
-"""The parameters that API requests may have."""
+"""The parameters of API requests."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.doors.web.api_answers import decode_cursor, json_answer
 from holdfast.doors.web.view_client import ViewClient
 
-# JavaScript holds whole numbers up to this one exactly.
+# JavaScript holds integers up to this one exactly.
 LARGEST = (1 << 53) - 1
 
 Limit = Annotated[int, Query(ge=1, le=500, description="So many at most.")]
@@ -28,13 +28,13 @@ Seq = Annotated[int, Path(ge=1, le=LARGEST)]
 
 
 class Views:
-    """Asks one view and gives its answer, with the page's cursor taken out of it."""
+    """Asks one view and returns its answer, with the page's cursor extracted."""
 
     def __init__(self, client: ViewClient) -> None:
         self._client = client
 
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
-        # Left out, so that the view's own default counts.
+        # Omitted, so that the view's own default applies.
         arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
         answer = await self._client.run(lambda: self._ask_view(name, arguments, project, session))
         return json_answer(answer, answer.get("next") if isinstance(answer, dict) else None)
@@ -42,7 +42,7 @@ class Views:
     def _ask_view(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
             return self._client.view(name, args, project=project, session=session)
-        # A view that cannot read an argument is no fault of the server.
+        # An unreadable argument is no fault of the server.
         except (ValueError, OverflowError) as error:
             raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
 
@@ -56,7 +56,7 @@ Asked = Annotated[Views, Depends(_views_of_request)]
 
 
 def parse_pair_cursor(cursor: str) -> list[Any] | None:
-    """Of lists by time: [milliseconds, key]."""
+    """For lists by time: [milliseconds, key]."""
     if not cursor:
         return None
     position = decode_cursor(cursor)
@@ -78,7 +78,7 @@ def parse_number_cursor(cursor: str) -> int:
 
 
 def parse_page_cursor(cursor: str) -> dict[str, int]:
-    """Of the log: {"before": seq} or {"after": seq}."""
+    """For the log: {"before": seq} or {"after": seq}."""
     position = decode_cursor(cursor)
     if isinstance(position, dict) and len(position) == 1 and {*position} <= {"before", "after"}:
         (value,) = position.values()

@@ -1,4 +1,4 @@
-"""Which web server runs for a state folder, and where it listens."""
+"""Finds the running web server of a state folder and its address."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def server_lease(paths: Paths) -> Lease:
 
 
 def running_server(paths: Paths) -> dict[str, Any] | None:
-    """{"port", "pid"} of the one that runs, or None."""
+    """{"port", "pid"} of the running one, or None."""
     pid = lease_holder(paths.run / "web.lock")
     try:
         address = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None

@@ -1,4 +1,4 @@
-"""The shape of a screen: where it is, which template shows it, and which views it asks; and what more than one shows: how Holdfast is."""
+"""The contract of a screen: its address, template and views; and the health figures that several share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from holdfast.doors.web.view_client import ViewClient
 
 @dataclass(frozen=True)
 class Visit:
-    """What a screen is given: what was asked for, and how to ask the features."""
+    """The input of a screen: the request, and how to ask the features."""
 
     client: ViewClient
     query: Mapping[str, str]
@@ -21,7 +21,7 @@ class Visit:
         return self.query.get("project", "")
 
     def view(self, name: str, *, whose: str = "", of: str | None = None, **args: Any) -> Any:
-        """One view of a feature. `of` is the project it is asked for (else the page's), `whose` the session."""
+        """One view of a feature, for project `of` (default: the page's) and session `whose`."""
         return self.client.view(name, args, project=self.project if of is None else of, session=whose)
 
     def number(self, name: str, default: int = 0) -> int:
@@ -34,7 +34,7 @@ class Visit:
 
 
 Page = Callable[[Visit], dict[str, Any]]
-"""What the template is given. Raise a HoldfastError for what cannot be shown."""
+"""The template's context. Raise a HoldfastError for what cannot be shown."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Screen:
     page: Page
     template: str = ""
     key: str = ""
-    """`g` and this letter lead there; empty: it is not in the menu."""
+    """`g` and this letter open it; empty: it is not in the menu."""
     live: str = ""
-    """Kinds of events after which the page is shown anew, by how they begin, e.g. "gate. decision."; "*" means all."""
+    """Prefixes of event kinds that refresh the page, e.g. "gate. decision."; "*" means all."""
     script: str = ""
     """A module of its own in static/, besides the core."""
 

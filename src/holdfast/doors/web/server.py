@@ -1,4 +1,4 @@
-"""The web server: the guard, the routes behind it, and a socket that listens on loopback only. A process of its own."""
+"""The web server process: the guard, the routes behind it, and a loopback socket."""
 
 import asyncio
 import contextlib
@@ -80,7 +80,7 @@ async def _app_lifespan(web_context: WebContext) -> AsyncIterator[None]:
 
 
 def _note_requests(web: FastAPI, web_context: WebContext) -> App:
-    """A request that got through the guard is a sign of life."""
+    """A request that passed the guard shows activity."""
 
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
         web_context.last_seen = time.monotonic()
@@ -90,7 +90,7 @@ def _note_requests(web: FastAPI, web_context: WebContext) -> App:
 
 
 class Server(uvicorn.Server):
-    """Ends by itself when nobody has looked for a while, or when there is nothing left to look at."""
+    """Ends by itself without viewers for a while, or when there is nothing left to show."""
 
     def __init__(self, config: uvicorn.Config, web_context: WebContext) -> None:
         super().__init__(config)
@@ -126,7 +126,7 @@ class Server(uvicorn.Server):
                 self.stop_serving()  # The state directory was thrown away or replaced, and everything with it.
                 return
             minutes = web_context.client.app.settings.for_project("")["dashboard"].idle_minutes
-            # An open page may look on for hours without a request.
+            # An open page may stay for hours without a request.
             if web_context.live.viewers:
                 web_context.last_seen = time.monotonic()
             elif minutes and time.monotonic() - web_context.last_seen > minutes * 60:
@@ -157,7 +157,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     try:
         Server(config, web_context).run(sockets=[sock])
     finally:
-        # In another folder that has taken this one's place lies the address of another server.
+        # A folder put in its place holds another server's address.
         if paths.run_identity() == born_in:
             running.remove_address(paths)
         lease.release()
@@ -166,7 +166,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
 def _bind_port(port: int, or_another: bool) -> socket.socket:
     # Port 0 is any free one.
     for candidate in (port, 0) if or_another else (port,):
-        # The protocol is named: asyncio sends at once (TCP_NODELAY) only where it is.
+        # The protocol is named: only then does asyncio set TCP_NODELAY.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""The rows of a session as a tree: what each is called, how it looks, what lies under what, where its bar is. Pure."""
+"""Builds a session's rows as a tree: labels, styles, nesting and bars."""
 
 import zlib
 from bisect import bisect_right
@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 LANE_GOES_ON = "lane.continued"
-"""Not an event: the head of a subagent's rows where it began in an earlier block."""
+"""Not an event: the head of a subagent's rows if it began in an earlier block."""
 LABELS = {
     "session.started": "Start", "session.ended": "End", "prompt.submitted": "Prompt", "turn.ended": "Answer",
     "turn.failed": "Failed", "turn.interrupted": "Interrupted", "turn.recovered": "Closed", "turn.escaped": "Escaped",
@@ -58,7 +58,7 @@ def row_style(row: Mapping[str, Any]) -> str:
 
 
 def row_text(row: Mapping[str, Any]) -> str:
-    """The rest of the line, without what the label says already."""
+    """The rest of the line, without what the label says."""
     text = str(row["text"])
     if row["kind"] == "decision.made" and (row["injected"] or row["verdict"] not in ("", "none")):
         verdict, _, text = text.partition(": ")
@@ -79,8 +79,8 @@ def lane_class(lane: str) -> str:
 
 
 def build_tree(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> list[dict[str, Any]]:
-    """The rows with what a subagent did right under it, each with `bar`, `depth` and `under`; a turn's own prompt is
-    left out, because it is the head of the turn."""
+    """The rows with a subagent's rows below their call, each with `bar`, `depth` and `under`; a turn's prompt is
+    omitted, because it is the turn's head."""
     listed = [dict(row) for row in rows if not is_turn_head(row)]
     place_bars(listed, fold_idle=fold_idle)
     return _nest_lanes(listed)
@@ -122,8 +122,8 @@ def _continued_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Bar(NamedTuple):
-    """In thousandths of the width. `idle` is where the wait before it begins, below zero where there was none; `waited`
-    says how long that was."""
+    """In thousandths of the width. `idle` is where the wait before it begins, negative without one; `waited` is its
+    length."""
 
     x: float
     width: float
@@ -135,11 +135,11 @@ class Bar(NamedTuple):
 
 LEAST_WIDTH = 6.0
 LONGEST_WAIT_SHARE = 0.4
-"""Waits between calls take at most so much of the width, however long they were."""
+"""The most width that waits between calls take, however long they were."""
 
 
 def place_bars(rows: Sequence[dict[str, Any]], *, fold_idle: bool) -> None:
-    """Gives each row its `bar` on one axis of time. Time in which nothing ran is drawn shorter than it was."""
+    """Give each row its `bar` on one time axis. Idle time is drawn shorter than it was."""
     spans = sorted((row["began"] or row["at"], (row["began"] or row["at"]) + row["ms"]) for row in rows)
     if not spans:
         return
@@ -149,11 +149,11 @@ def place_bars(rows: Sequence[dict[str, Any]], *, fold_idle: bool) -> None:
 
 
 class TimeAxis:
-    """Time → place, with the gaps between the spans shortened."""
+    """Maps time to position, with shortened gaps."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], *, fold_idle: bool) -> None:
         busy = _join_spans(spans)
-        # Time in which nothing ran, between two busy stretches.
+        # Idle time between two busy stretches.
         gaps = [later[0] - earlier[1] for earlier, later in pairwise(busy)]
         longest = _longest_gap(gaps, sum(end - start for start, end in busy)) if fold_idle else max(gaps, default=0)
         self._starts = [start for start, _ in busy]
@@ -167,7 +167,7 @@ class TimeAxis:
 
     def bar(self, began: int, ms: int) -> Bar:
         n = max(0, bisect_right(self._starts, began) - 1)
-        # Room is left for the last bar, which has a least width too.
+        # Room is left for the last bar, which has a minimum width too.
         scale = (1000.0 - LEAST_WIDTH) / self._whole
         x = round((self._left[n] + began - self._starts[n]) * scale, 1)
         width = round(max(LEAST_WIDTH, min(ms * scale, 1000.0 - x)), 1)
@@ -178,7 +178,7 @@ class TimeAxis:
 
 
 def _join_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Overlapping spans as one."""
+    """Merge overlapping spans."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:

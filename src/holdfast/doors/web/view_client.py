@@ -1,4 +1,4 @@
-"""How pages learn anything: the features' views on a reader of our own; whatever needs the daemon itself, over its side door."""
+"""Asks the features' views on a reader of this process; the daemon is asked only for what it alone knows."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ Made = TypeVar("Made")
 READERS = 4
 PATIENCE_S = 20.0
 IN_THE_DAEMON = frozenset(("gates.codes", "memory.search", "reindex.search", "reindex.status", "reindex.why"))
-"""They keep something in memory (an index, codes): the daemon has it already, and one of them is enough."""
+"""Views that need data in memory (an index, codes), which the daemon has already."""
 
 
 class TooSlow(HoldfastError):
@@ -27,7 +27,7 @@ class TooSlow(HoldfastError):
 
 
 class ViewClient:
-    """Few threads, each with its own reader: many viewers cost memory once."""
+    """Few threads, each with its own reader, so that many viewers cost memory once."""
 
     def __init__(self, paths: Paths) -> None:
         self.paths, self.app = paths, open_read_only(paths)
@@ -37,21 +37,21 @@ class ViewClient:
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="views")
 
     async def run(self, work: Callable[[], Made], within_s: float = PATIENCE_S) -> Made:
-        """In one of our threads. Who waits is told when it takes too long."""
+        """Run in one of our threads; the caller gets an error when it takes too long."""
         try:
             return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work), within_s)
         except TimeoutError:
             raise TooSlow(f"no answer within {within_s:.0f} s", fix="Try again, or ask for less.") from None
 
     def view(self, name: str, args: Mapping[str, Any] | None = None, *, project: str = "", session: str = "") -> Any:
-        """The same answer the command line gets with --json. `project` and `session` are whose view it is."""
+        """The same answer as --json on the command line, for `project` and `session`."""
         if name in IN_THE_DAEMON:
             return self.daemon("view", name=name, args=args or {}, project=project, session=session)
         call = self.app.call(name, args or {}, self.reader(), session=session, project=project)
         return self.app.view(name, call)
 
     def status(self) -> dict[str, Any] | None:
-        """The daemon about itself; None when there is none."""
+        """The daemon's own status; None without a daemon."""
         try:
             value: dict[str, Any] | None = self.daemon("status", start=False)
             return value
@@ -62,7 +62,7 @@ class ViewClient:
         return self._client.ask(op, start=start, **request)
 
     def reader(self) -> Reader:
-        """This thread's own. A database that was exchanged for a restored one is opened anew."""
+        """This thread's reader. A restored database is opened again."""
         file = self._file()
         cached: Reader | None = getattr(self._threads, "reader", None)
         if cached is not None and self._threads.file == file:
@@ -77,7 +77,7 @@ class ViewClient:
         try:
             file_status = os.stat(self.database)  # noqa: PTH116 - asked before every view
         except OSError:
-            # Being replaced at this moment; the next look finds the new file.
+            # Being replaced right now; the next look finds the new file.
             return 0, 0
         return file_status.st_dev, file_status.st_ino
 

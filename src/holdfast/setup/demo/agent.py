@@ -1,7 +1,7 @@
-"""An agent's process, as far as hooks see one: it runs the hooks it is told to, and lives until it is told to end.
+"""Simulates an agent's process: it runs the hooks it is told to, and lives until told to end.
 
-It stands alone (`python -I -S agent.py NAME FOLDER`): one JSON line in for each hook, one out with what the hook answered.
-A tool that is still running is a child of it, as it would be with an agent. FOLDER is where hook.py is.
+Standalone (`python -I -S agent.py NAME FOLDER`): one JSON line in per hook, one out with the hook's answer. A running
+tool is a child of it, as with a real agent.
 """
 
 import json
@@ -43,7 +43,7 @@ def run_hook_command(request: dict[str, Any]) -> str:
 
 
 def run_hook_forked(request: dict[str, Any], folder: str) -> str:
-    """The Python client in a process of its own, at the time it is told: forked, which is 20 times as quick as started."""
+    """Run the Python client at the given time in a fork, which is 20 times faster than starting it."""
     body = tempfile.TemporaryFile()  # noqa: SIM115 - it goes with the process
     body.write(request["body"].encode())
     body.seek(0)
@@ -79,7 +79,7 @@ def be_the_hook(request: dict[str, Any], folder: str) -> None:
 
 
 def call_me(name: str) -> None:
-    """So that a list of processes tells who it is."""
+    """Set the process name, for process lists."""
     try:
         with open("/proc/self/comm", "w", encoding="utf-8") as file:
             # The kernel keeps fifteen characters.

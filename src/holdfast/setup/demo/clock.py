@@ -11,7 +11,7 @@ MILLION = 1_000_000
 
 
 def _shared_number(path: Path) -> memoryview:
-    """The file as one signed number: what one process writes, the other sees at once."""
+    """The file as one signed number, shared between processes."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.ftruncate(fd, SIZE)
@@ -21,7 +21,7 @@ def _shared_number(path: Path) -> memoryview:
 
 
 class Clock:
-    """The player's hand on the clock. It never goes back, and it never goes beyond now."""
+    """The player's control of the clock. It never goes back, and never beyond now."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -31,8 +31,8 @@ class Clock:
         return (_now() + self._offset_ns[0]) // MILLION
 
     def move_to(self, at: int) -> int:
-        """Milliseconds since 1970; the moment it is then."""
-        # Not before where it stands, not after the real time.
+        """Milliseconds since 1970; return the resulting moment."""
+        # Not before its position, not after the real time.
         moved = min(0, max(at * MILLION - _now(), self._offset_ns[0]))
         self._offset_ns[0] = moved
         return self.now()
@@ -42,7 +42,7 @@ class Clock:
 
 
 def use_demo_clock(path: Path) -> None:
-    """From here on this process takes the day's clock for the time. Before anything else is imported."""
+    """Use the demo's clock in this process. Call it before anything else is imported."""
     offset_ns = _shared_number(path)
     time.time_ns = lambda: _now() + offset_ns[0]
     time.time = lambda: (_now() + offset_ns[0]) / 1e9

@@ -1,4 +1,4 @@
-"""The daemon of the demo: the ordinary one on the day's clock. `python -m holdfast.setup.demo.daemon CLOCK --state DIR`."""
+"""The demo's daemon: the ordinary one on the demo's clock."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 from holdfast.setup.demo.clock import use_demo_clock
 
 LOOK_EVERY_S = 0.02
-"""Hours pass in a second: jobs that are due at a quarter past must not wait until half past."""
+"""Hours pass in a second: jobs due at a quarter past must not wait until half past."""
 FRESH_S = 0.0
-"""For the same reason a branch is looked at anew for each hook."""
+"""For the same reason a branch is read again for each hook."""
 
 
 def main() -> None:

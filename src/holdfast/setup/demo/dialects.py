@@ -1,4 +1,4 @@
-"""How each agent says it: a step of the day as the payloads that Claude Code, Codex and Gemini CLI really send."""
+"""Turns a step of the day into the payloads that Claude Code, Codex and Gemini CLI send."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from holdfast.setup.demo.repositories import as_text
 
 Payload = dict[str, Any]
 Said = tuple[str, Payload]
-"""(the agent's own name of the event, what it sends with it)"""
+"""(the agent's event name, its payload)"""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a session plays."""
+    """Where a session takes place."""
 
     cast: Cast
     root: Path

@@ -1,4 +1,4 @@
-"""day.yaml → moments: what happens when, over all sessions. Nothing is done here yet."""
+"""Turns day.yaml into moments: what happens when, over all sessions."""
 
 import uuid
 from collections.abc import Iterator
@@ -71,12 +71,12 @@ class Day:
     ends: int
 
     def moments(self) -> list[Moment]:
-        """In the order of the day. What is marked `now` waits until it is over."""
+        """In the order of the day. Moments marked `now` wait until it is over."""
         return sorted(moment for cast in self.casts for moment in _Telling(cast).moments())
 
 
 def read_day(path: Path, ends: int) -> Day:
-    """The same day, whenever it is shown: its last minute is `ends` (milliseconds)."""
+    """The day, shifted so that its last minute is `ends` (ms)."""
     from ruamel.yaml import YAML
 
     script = YAML(typ="safe").load(path)
@@ -140,7 +140,7 @@ class _Telling:
         yield self._moment("after", step, call=call, lane=lane, ms=ms)
 
     def _lanes(self, step: Step) -> Iterator[Moment]:
-        """Subagents side by side: each has its own time, the session goes on when the last is done."""
+        """Parallel subagents: each has its own time, and the session continues when the last is done."""
         began, ends = self.at, []
         for number, lane in enumerate(step["lanes"]):
             # Started nearly at the same time.
@@ -165,5 +165,5 @@ class _Telling:
 
 
 def _pace_factor(*seed: object) -> float:
-    """People and models are never equally fast, but the day is the same each time: 0.55 to 1.75."""
+    """People and models vary in speed, but the day is the same each time: 0.55 to 1.75."""
     return 0.55 + uuid.uuid5(NAMES, " ".join(map(str, seed))).int % 1000 / 833

@@ -1,4 +1,4 @@
-"""Plays a day: repositories are made, agents started, hooks fired, people's commands given, each at its time."""
+"""Plays a day: creates repositories, starts agents, fires hooks and sends commands, each at its time."""
 
 import json
 import os
@@ -28,10 +28,10 @@ from holdfast.setup.demo.weeks import session_records
 BIN = Path(sys.executable).parent
 NATIVE = BIN / "holdfast-hook"
 HOOK = [str(NATIVE)] if NATIVE.exists() else [sys.executable, "-I", "-S", str(PACKAGE / "hook.py")]
-"""For what goes on now: the command that `install` writes. What is recorded runs in agent.py."""
+"""For what is still running: the command that `install` writes. Recorded hooks run in agent.py."""
 SETTLE_S, PATIENCE_ALL_S = 1.0, 6.0
 LOOKS = frozenset(("project.refresh", "sessions.find", "sessions.summarise", "uat.scan", "uat.collect", "uat.write"))
-"""Jobs that see what the day has just done; the others may come later."""
+"""Jobs that look at what the day has just done; the others may come later."""
 # Forty hours before the day begins.
 AGES_AGO_MS = 40 * 3_600_000
 WEEKS = 11
@@ -41,7 +41,7 @@ MODES = {name: {hook.event: hook.mode for hook in agent.hooks} for name, agent i
 
 @dataclass
 class Played:
-    """What came of it; `surprises` are answers the day does not expect."""
+    """The result; `surprises` are answers that the day does not expect."""
 
     hooks: int = 0
     refused: int = 0
@@ -50,7 +50,7 @@ class Played:
 
 
 class Player:
-    """Everything lies under `root`; nothing of the user's is read or written. This process moves in there too."""
+    """Everything is below `root`; nothing of the user's is read or written. This process moves there too."""
 
     def __init__(self, root: Path, tell: Callable[[str], None] = lambda _text: None, day: Path = HERE / "day.yaml"):
         self.root, self.home, self.state = root, root / "home", root / "state"
@@ -90,7 +90,7 @@ class Player:
         return self.played
 
     def go_on(self, pause: Callable[[float], None]) -> Iterator[None]:
-        """Without end, on the ordinary clock: one tool call at each step, so that there is something to see."""
+        """Continue on the ordinary clock: one tool call per step, so that there is something to see."""
         casts = {cast.name: cast for cast in self.day.casts}
         for number, step in enumerate(cycle(self.day.goes_on)):
             cast, call, ms = casts[step["session"]], f"toolu_{uuid.uuid4().hex[:22]}", step.get("ms", 900)
@@ -116,7 +116,7 @@ class Player:
                 repo.git(line, self.day.begins - AGES_AGO_MS // 2)
 
     def _install(self) -> subprocess.Popen[bytes]:
-        """Into the agents of the demo's own home, as on a machine where Holdfast is in use."""
+        """Into the agents of the demo's home, as on a machine that uses Holdfast."""
         words = [sys.executable, "-P", "-c", "from holdfast.doors.cli import main; main()", "install"]
         return subprocess.Popen(
             words, env=self.env, cwd=self.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -140,14 +140,14 @@ class Player:
         client.stop_daemon("the day is over")
 
     def _now(self, moments: list[Moment]) -> None:
-        """What still goes on: an ordinary daemon, the ordinary clock, the hook that agents have installed."""
+        """What is still running: an ordinary daemon and clock, and the installed hook."""
         self._serve([sys.executable, "-P", "-m", "holdfast.daemon"])
         for moment in moments:
             self._happens(moment, 0)
         self._wait_for_looks(needed=True)
 
     def _serve(self, command: list[str]) -> None:
-        """With the demo's own environment: a daemon writes the seeds' files into the home it is given."""
+        """With the demo's environment, because a daemon writes the seeds' files into its home."""
         subprocess.Popen(
             [*command, "--state", str(self.state)], env=self.env, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -166,7 +166,7 @@ class Player:
                 client.run_command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
             case "person":
                 self._commanded(moment)
-            # A refused tool does not run, so there is no end of it.
+            # A refused tool does not run, so it has no end.
             case "after" if moment.call in self._denied:
                 return
             case _:
@@ -255,7 +255,7 @@ class Player:
             self.played.surprises.append(f"{moment.cast.name}: {step['person']}: {error.message}")
 
     def _wait_for_looks(self, *, needed: bool = False) -> None:
-        """Until the looks that are due by the day's clock have been taken. A busy machine is not waited for for ever."""
+        """Wait until the due looks have been taken, within a limit."""
         began = time.monotonic()
         deadline = began + (SETTLE_S if needed else min(SETTLE_S, self._patience))
         while time.monotonic() < deadline and self._are_looks_due():

@@ -25,7 +25,7 @@ class Repo:
         self.git("commit -q -m 'First version'", at)
 
     def write(self, path: str, text: str, at: int) -> dict[str, Any]:
-        """What a tool that wrote it would say about the change."""
+        """What a tool that wrote it would report about the change."""
         file = self.root / path
         before = file.read_text() if file.exists() else ""
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -35,13 +35,13 @@ class Repo:
 
     def edit(self, path: str, old: str, new: str, at: int) -> dict[str, Any]:
         before = (self.root / path).read_text()
-        # The day and its files do not fit together: better a failure than a wrong demo.
+        # The day and its files do not match: better a failure than a wrong demo.
         if old not in before:
             raise LookupError(f"{path} of {self.root.name} does not hold {old!r}")
         return self.write(path, before.replace(old, new, 1), at)
 
     def git(self, words: str, at: int) -> str:
-        """By a shell, as agents do it; the user's own git settings are not asked."""
+        """Through a shell, as agents do; the user's git settings are not used."""
         command = " ".join(["git", *map(_quote_word, (*AUTHOR, *NO_SIGNING)), words])
         when = f"{at // 1000} +0000"
         env = {

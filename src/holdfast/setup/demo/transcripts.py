@@ -7,11 +7,11 @@ from typing import Any
 from holdfast.setup.demo.dialects import iso_time
 
 FIRST, PER_ANSWER, FULL = 18_000, 2_400, 170_000
-"""Tokens in the window: at the start, more with each answer, and where an agent compacts."""
+"""Tokens in the window: at the start, added per answer, and where an agent compacts."""
 
 
 class Transcript:
-    """Claude Code's, or Codex's; Gemini CLI keeps none that says it."""
+    """Claude Code's or Codex's; Gemini CLI keeps no such transcript."""
 
     def __init__(self, agent: str, path: Path, model: str) -> None:
         self._agent, self._path, self._model = agent, path, model
@@ -21,7 +21,7 @@ class Transcript:
         if self._agent == "gemini":
             return
         self._answers += 1
-        # Beyond that an agent compacts by itself, and begins with a small window again.
+        # Beyond that an agent compacts and starts with a small window.
         self._window = FIRST if self._window > FULL else self._window + PER_ANSWER
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a") as file:
@@ -31,7 +31,7 @@ class Transcript:
         self._window = FIRST
 
     def _line(self, at: str, output: int) -> dict[str, Any]:
-        """An id of its own for each answer: the same id is the same answer, whichever file it is in."""
+        """Each answer has its own id: the same id is the same answer, in any file."""
         id_ = f"{self._path.stem}-{self._answers:06d}"
         if self._agent == "codex":
             usage = {"input_tokens": self._window + PER_ANSWER, "cached_input_tokens": self._window,

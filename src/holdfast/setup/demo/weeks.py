@@ -18,7 +18,7 @@ Record = dict[str, Any]
 
 
 def session_records(titles: dict[str, list[str]], root: Path, begins: int, weeks: int) -> Iterator[Record]:
-    """Oldest first. It began slowly: what came later is more."""
+    """Oldest first, with growing activity."""
     for days_ago in range(weeks * 7, 0, -1):
         morning = begins - days_ago * DAY
         weekday = datetime.fromtimestamp(morning / 1000, UTC).weekday()

@@ -1,1 +1,1 @@
-"""What is wrong with an installation, for `holdfast doctor` and the Health page."""
+"""Finds problems of an installation, for `holdfast doctor` and the Health page."""

@@ -1,4 +1,4 @@
-"""What can be wrong between an agent and Holdfast's hooks."""
+"""Problems between an agent and Holdfast's hooks."""
 
 import contextlib
 import json
@@ -54,7 +54,7 @@ def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
 
 
 def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
-    """Why the agent does not run hooks that are in its settings, and what changes that."""
+    """Why the agent does not run hooks from its settings, and what changes that."""
     if agent.setup is None or agent.setup.hold_up is None:
         return "", ""
     problem = agent.setup.hold_up(settings_file(agent, level, project), level, project)
@@ -62,7 +62,7 @@ def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
 
 
 def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
-    """Our MCP server, where it is named: a program that moved is one the agent cannot start."""
+    """Our registered MCP server: the agent cannot start a program that moved."""
     tools = tools_of(agent)
     if tools is None:
         return
@@ -76,7 +76,7 @@ def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
 
 
 def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
-    # One finding is enough: the cure is the same for every event.
+    # One finding is enough: the remedy is the same for every event.
     for double in hooks.duplicate_hooks(agent, project)[:1]:
         where = " and ".join(str(path) for path in double.paths)
         mend = f"holdfast uninstall --agent {agent.name} --project"
@@ -113,13 +113,13 @@ def _inner_table(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _too_old(agent: Agent) -> Iterator[Finding]:
-    # Here, because `readiness` imports this module.
+    # Imported here, because `readiness` imports this module.
     from holdfast.setup.doctor.readiness import version_of
 
     if not agent.setup or not agent.setup.oldest or not (program := shutil.which(agent.program)):
         return
     version = version_of(program)
-    # Where the version is not known nothing is reported.
+    # If the version is unknown, nothing is reported.
     if version and version < agent.setup.oldest:
         needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
         yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")

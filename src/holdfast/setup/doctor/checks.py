@@ -1,4 +1,4 @@
-"""Everything that is known to go wrong with an installation, each with the command that fixes it."""
+"""Checks for every known problem of an installation, each with the command that fixes it."""
 
 import contextlib
 import os
@@ -22,15 +22,15 @@ from holdfast.setup.doctor.finding import Finding
 if TYPE_CHECKING:
     from holdfast.settings import SettingsCache
 
-# Older versions are reported as able to corrupt a database.
+# Older versions are reported to corrupt databases.
 OLDEST_SQLITE = (3, 51, 3)
-# In seconds: a spool that a running daemon has not emptied by then waits for something.
+# In seconds: a spool not emptied by a running daemon by then is stuck.
 STALE_SPOOL_S = 10
 STALE_ERASURE_S = 600
 
 
 def run_checks() -> list[Finding]:
-    """All findings; a check that cannot be made is a finding too."""
+    """All findings; a check that fails to run is a finding too."""
     return [finding for check in CHECKS for finding in _run_check(check)]
 
 
@@ -48,7 +48,7 @@ def _check_permissions() -> Iterator[Finding]:
     expected_modes = dict.fromkeys((paths.state, paths.run, paths.spool, paths.backups, paths.logs), 0o700)
     expected_modes |= dict.fromkeys((paths.database, paths.log_file), 0o600)
     for path, mode in expected_modes.items():
-        # A link could make us change the mode of somebody else's file.
+        # Through a link we could change the mode of somebody else's file.
         if path.is_symlink():
             yield Finding(f"{path} is a link; it is not followed", "Move it away and start Holdfast again.")
         # Only what others may do counts; a stricter mode is fine.
@@ -58,7 +58,7 @@ def _check_permissions() -> Iterator[Finding]:
 
 
 def _open_files(state: Path, checked_paths: set[Path]) -> Iterator[Finding]:
-    """Whatever else lies in the state folder, in one finding."""
+    """All other files in the state folder, in one finding."""
     open_paths = [p for p in plain_files(state) if p not in checked_paths and stat.S_IMODE(p.lstat().st_mode) & 0o077]
     if open_paths:
         names = ", ".join(str(p.relative_to(state)) for p in open_paths[:3])
@@ -76,7 +76,7 @@ def _close_files(paths: list[Path]) -> None:
 
 
 def _check_erasures() -> Iterator[Finding]:
-    """What was to be erased and is not gone yet."""
+    """Erasures that are not complete yet."""
     run = client.state_paths().run
     # In seconds as well: an erasure in progress has its intent file, too.
     waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.lstat().st_mtime > STALE_ERASURE_S]
@@ -85,7 +85,7 @@ def _check_erasures() -> Iterator[Finding]:
 
 
 def missing_git() -> str:
-    """What does not work without git; empty where there is one."""
+    """What does not work without git; empty if it is installed."""
     return "" if shutil.which("git") else "git is not on the PATH: branches and commits are not recorded"
 
 
@@ -102,7 +102,7 @@ def _check_sqlite() -> Iterator[Finding]:
 
 def _check_daemon() -> Iterator[Finding]:
     failed = client.state_paths().failed
-    # Where nothing was ever stored there is no daemon to miss.
+    # Where nothing was ever stored, no daemon is missing.
     if client.running_pid() or not client.state_paths().state.exists():
         return
     if failed.exists():
@@ -113,7 +113,7 @@ def _check_daemon() -> Iterator[Finding]:
 
 def _check_spool() -> Iterator[Finding]:
     folder = client.state_paths().spool
-    # What lies there may be taken in at this moment.
+    # Spooled files may be ingested at this moment.
     waiting = [seen for path in plain_files(folder) if (seen := _stat_of(path)) and seen.st_size]
     old = [seen for seen in waiting if time.time() - seen.st_mtime > STALE_SPOOL_S]
     if old:
@@ -153,7 +153,7 @@ def _check_store() -> Iterator[Finding]:
 
 
 def _check_replay() -> Iterator[Finding]:
-    """A sample of the documents, made from the log in this process, is what the daemon's process made of it."""
+    """Replay a sample of the documents in this process and compare them with the daemon's."""
     from holdfast.app import all_features, database_path
     from holdfast.core.replay import sample_differences
     from holdfast.stores.sqlite_reader import SqliteReader
@@ -188,7 +188,7 @@ def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _open_settings() -> "SettingsCache":
-    # It loads every feature, which takes longer than all the rest of `holdfast up`.
+    # It loads every feature, which takes longer than the rest of `holdfast up`.
     from holdfast.app import open_settings
 
     return open_settings()

@@ -13,4 +13,4 @@ class Finding:
     problem: str
     mend: str
     safely: Callable[[], object] | None = None
-    """What `--fix` does; None where a person must choose."""
+    """What `--fix` does; None if a person must choose."""

@@ -33,15 +33,15 @@ VERSION_S = 10.0
 SELF_TEST_S = 10.0
 RECORDED_S = 5.0
 QUIET_KINDS = ("notification", "compact.ended", "compact.started", "session.ended")
-"""Kinds that ask for no answer: the self-test runs the line of one of them."""
-# Parts of paths under which `uvx` and `pipx run` keep environments for a while.
+"""Kinds that expect no answer: the self-test runs the line of one of them."""
+# Parts of paths under which `uvx` and `pipx run` keep temporary environments.
 TEMPORARY = ("/archive-v", "/builds-v", "/environments-v", "/pipx/.cache/", "/.cache/pipx/", "/pipx-")
 
 
 class Step(msgspec.Struct, frozen=True):
     name: str
     done: bool | None
-    """None: not known."""
+    """None: unknown."""
     text: str
     next: str = ""
 
@@ -57,10 +57,10 @@ class Readiness(msgspec.Struct, frozen=True):
 
 
 def look_at_agents(*, self_test: bool = False) -> list[Readiness]:
-    """Every agent that is found here. Their programs are asked for their version at the same time."""
+    """Every agent found here; their versions are read concurrently."""
     present = [agent for agent in AGENTS.values() if is_present(agent)]
     seen = _sessions_by_agent()
-    # Starting each program takes long, and they do not depend on each other.
+    # Starting each program is slow, and they are independent.
     with ThreadPoolExecutor(max_workers=8) as workers:
         return list(workers.map(lambda agent: _look_at(agent, seen, self_test), present))
 
@@ -109,7 +109,7 @@ def _version_step(agent: Agent) -> Step:
     return Step("version", True, shown_version)
 
 
-# The second argument is part of the key only: a program that was replaced is asked again.
+# The second argument is only part of the key: a replaced program is asked again.
 @lru_cache(maxsize=64)
 def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
     try:
@@ -141,7 +141,7 @@ def _trust_step(agent: Agent, level: str, project: Path) -> list[Step]:
 
 
 def _self_test_step(agent: Agent, entries: list[hooks.Installed]) -> Step:
-    """Runs a hook line exactly as it stands in the settings, and looks whether the daemon has recorded it."""
+    """Run a hook line exactly as in the settings, and check that the daemon recorded it."""
     chosen = _quiet_entry(agent, entries)
     if chosen is None:
         return Step("self-test", None, "it has no hook that can be tried without a session")
@@ -149,7 +149,7 @@ def _self_test_step(agent: Agent, entries: list[hooks.Installed]) -> Step:
     try:
         head = int(client.ask_daemon("status")["counts"]["events"])
         began = time.monotonic()
-        # Without a session, so that the self-test is no session of anybody's.
+        # Without a session, so that the self-test creates none.
         payload = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
         done = subprocess.run(command, input=payload, capture_output=True, timeout=SELF_TEST_S, check=False)
         took = (time.monotonic() - began) * 1000
@@ -176,7 +176,7 @@ def _quiet_entry(agent: Agent, entries: list[hooks.Installed]) -> tuple[str, lis
                 continue
             if words := lines.get(hook.event):
                 return hook.event, words
-            # A plugin's own line runs only inside of the agent; the program behind it is tried in its place.
+            # A plugin's own line runs only inside the agent; its program is tried instead.
             if _is_plugin(agent):
                 words = [*client_command(), *state_words(client.state_paths().state), hook.mode, agent.name, hook.event]
                 return hook.event, words
@@ -193,7 +193,7 @@ def _was_recorded(agent: Agent, event: str, head: int) -> bool:
     while time.monotonic() < deadline:
         page = client.ask_view("log.events", limit=50)["events"]
         for one in page:
-            # Other events may come at the same time: number, agent and name must fit.
+            # Other events may arrive at the same time: number, agent and name must match.
             if one["seq"] > head and one["agent"] == agent.name and one["data"].get("native") == event:
                 return True
         time.sleep(0.02)
@@ -217,16 +217,16 @@ def _sessions_by_agent() -> dict[str, Any]:
 
 
 def temporary_environment() -> str:
-    """Why this installation will not stay, or nothing: `uvx` and `pipx run` keep it in a cache that gets emptied."""
+    """Why this installation will not stay, or empty: `uvx` and `pipx run` keep it in a cache that gets emptied."""
     prefix = f"{Path(sys.prefix).resolve()}/"
     return f"Holdfast runs from a cache ({sys.prefix})" if any(part in prefix for part in TEMPORARY) else ""
 
 
 def next_commands(agents: Iterable[Readiness]) -> list[str]:
-    """What is still to do, each once: first what keeps an agent from being recorded, then what has yet to be seen."""
+    """The remaining steps, each once: first what keeps an agent from being recorded, then what is unknown."""
     steps = [step for one in agents for step in one.steps if step.next and not step.done]
     keep = ["uv tool install holdfast-agents && holdfast up"] if temporary_environment() else []
     keep += ["install git, then: holdfast up"] if missing_git() else []
-    # What is wrong goes before what is only not known yet.
+    # Problems precede unknowns.
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
     return list(dict.fromkeys([*keep, *ordered]))

@@ -1,4 +1,4 @@
-"""Transcripts of agents and files of older tools → events. Nothing here writes: sources stay as they are."""
+"""Converts transcripts of agents and files of older tools to events; sources are only read."""
 
 from holdfast.agents import AGENTS
 from holdfast.analysis.transcripts import Importer

@@ -1,4 +1,4 @@
-"""What earlier tools left behind, taken in once: state files, requirements, UAT sessions, oak."""
+"""Imports what earlier tools left: state files, requirements, UAT sessions, oak."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ def read_state_file(path: Path, location: ImportLocation) -> Iterator[Found]:
 REINDEX_STATE_IMPORTER = Importer(REINDEX_STATE_NAME, "the reindex system's state", find_state_file, read_state_file)
 
 
-# The requirements system's branch files, `.git/requirements/BRANCH.json`: who had satisfied what.
+# The requirements system's branch files, `.git/requirements/BRANCH.json`: who satisfied what.
 
 REQUIREMENTS_STATE_NAME = "requirements"
 SCOPES = ("session", "branch", "permanent", "single_use")
@@ -79,7 +79,7 @@ def read_requirement_file(path: Path, location: ImportLocation) -> Iterator[Foun
 
 
 def import_file(path: Path) -> Iterator[Event]:
-    """Of a branch file that Holdfast meets where it writes its own (S2-7); nothing for any other file."""
+    """Import a branch file that is in our file's place (S2-7); nothing for other files."""
     folder = next((one for one in path.parents if one.name == "requirements" and one.parent.name == ".git"), None)
     if folder is not None:
         location = ImportLocation(Path.home(), folder.parent.parent)
@@ -128,7 +128,7 @@ REQUIREMENTS_STATE_IMPORTER = Importer(
 )
 
 
-# SESSION_STATE.md, versions 3 and 4: its open tasks, its history and its focus come into the project.
+# SESSION_STATE.md, versions 3 and 4: open tasks, history and focus of the project.
 
 FILES = ("SESSION_STATE.md", "SESSION_STATE.yaml", "SESSION_STATE.yml")
 LARGEST = 4 << 20
@@ -140,10 +140,10 @@ def find_session_documents(location: ImportLocation) -> Iterable[Path]:
     candidates = [file for folder in folders for name in FILES if (file := folder / name).is_file()]
     if not candidates:
         return []
-    # Features are loaded only where there is something for them to read.
+    # Features are loaded only if there is something for them to read.
     from holdfast.features.project.files import is_ours
 
-    # Documents that Holdfast wrote itself are no history of another system.
+    # Documents that Holdfast wrote are no history of another system.
     return [file for file in candidates if not is_ours(file.read_bytes()[:LARGEST])]
 
 
@@ -172,11 +172,11 @@ SESSION_STATE_IMPORTER = Importer(
 )
 
 
-# The UAT system's session files: a run with its steps and tool calls, over and done.
+# The UAT system's session files: completed runs with steps and tool calls.
 
 UAT_SESSIONS_NAME = "uat"
 FORMAT = "claude-uat-session-state"
-# The old system was set up in different folders of a project.
+# The old system could be installed in different folders of a project.
 FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
 MOST_CALLS = 5_000
 
@@ -281,9 +281,9 @@ def find_oak_database(location: ImportLocation) -> Iterable[Path]:
 
 
 def read_oak_database(path: Path, location: ImportLocation) -> Iterator[Found]:
-    """Opening a database can write to its folder, so that even a look would change something."""
+    """Opening a database can write to its folder, so even a read could change something."""
     with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
-        # The write-ahead log goes along: it may have rows that the database file lacks.
+        # Including the write-ahead log, which may have rows that the database file lacks.
         for suffix in ("", "-wal"):
             if (part := path.with_name(path.name + suffix)).is_file():
                 shutil.copyfile(part, Path(folder) / (path.name + suffix))

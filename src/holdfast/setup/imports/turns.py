@@ -1,4 +1,4 @@
-"""The turn and the day of each imported call of a model, as a live session would have counted them."""
+"""Assigns turn and day to each imported model call, as a live session would."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ MAX_SESSIONS = 100
 
 
 def believable_times(events: Iterable[Event], latest: int) -> Iterator[Event]:
-    """Events of one file, in order. One of the future happened with the one before it."""
+    """Events of one file, in order. A time in the future is replaced by the previous one."""
     last = 0
     for event in events:
         last = event.at if event.at <= latest else last
@@ -26,12 +26,12 @@ def believable_times(events: Iterable[Event], latest: int) -> Iterator[Event]:
 
 def number_turns(events: Iterable[Event]) -> Iterator[Event]:
     """Events of one file, in order. The rules are those of the feature `sessions`, so that both count alike."""
-    # Who only looks which files there are, as `holdfast up` does, loads no feature.
+    # Callers that only list files, such as `holdfast up`, load no feature.
     from holdfast.features.sessions.state.reducer import local_day, reduce_session
 
     sessions: OrderedDict[str, Session] = OrderedDict()
     for event in events:
-        # Taken out and put in again: the session that was touched last stands at the end.
+        # Removed and added again: the most recently touched session is last.
         previous = sessions.pop(event.session, None)
         session = reduce_session(previous, event)
         if session is not None:

@@ -1,1 +1,1 @@
-"""How hook entries get into somebody else's settings file and out again; `holdfast.setup.install` is the way in."""
+"""Adds hook entries to other programs' settings files and removes them."""

@@ -1,4 +1,4 @@
-"""Hook entries in the agents' own settings: shown first, put in beside everything else, taken out so that the file is exactly as it was."""
+"""Manages hook entries in the agents' settings: shown first, added without other changes, removed exactly."""
 
 import difflib
 import json
@@ -16,7 +16,7 @@ from holdfast.setup.install.locations import KEPT_RESULTS, HookEntry, Record, Re
 from holdfast.setup.install.mcp_servers import Servers, StatusLine, TomlServers
 from holdfast.stores.footprint import Footprint
 
-# How an agent's file holds our hooks: among other settings, or as a file that is all ours.
+# How an agent's file holds our hooks: among other settings, or as a file of its own.
 
 COMMAND = "const COMMAND = "
 MARK = "// Holdfast "
@@ -33,14 +33,14 @@ class Layout(Protocol):
     def find_entries(self, text: str) -> list[HookEntry]: ...
     def foreign(self, text: str) -> Any: ...
     def outline(self, text: str) -> bytes:
-        """As much of a file whose copy is not kept as `without_ours` needs to know."""
+        """What `without_ours` needs to know of a file whose copy is not kept."""
         ...
 
     def switched_off(self, text: str) -> str: ...
 
 
 class Settings:
-    """A JSON file with everything else the user has set."""
+    """A JSON file with the user's other settings."""
 
     all_ours = False
     secret_at_home = False
@@ -65,7 +65,7 @@ class Settings:
         return [HookEntry(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
 
     def foreign(self, text: str) -> Any:
-        """The version that a new file must have is nobody's."""
+        """The version field that a new file requires is not foreign."""
         return {key: value for key, value in hooks_text.foreign_values(text).items() if key != "version"}
 
     def outline(self, text: str) -> bytes:
@@ -135,7 +135,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plan:
-    """What would be written where. `before`/`after` are None where there is no file."""
+    """What would be written where. `before`/`after` are None without a file."""
 
     agent: str
     level: str
@@ -144,7 +144,7 @@ class Plan:
     before: bytes | None
     after: bytes | None
     record: Record | None
-    """What to remember; None when nothing of ours is left."""
+    """What to remember; None if nothing of ours is left."""
     layout: str = ""
 
     @property
@@ -171,7 +171,7 @@ def _text_lines(content: bytes | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Installed:
-    """One entry of ours. `missing` is the file it needs and does not find; `current`: as we would write it today."""
+    """One entry of ours. `missing` is a file it needs and does not find; `current`: as we would write it today."""
 
     event: str
     level: str
@@ -196,7 +196,7 @@ def plan_install(agent: Agent, level: str, project: Path, state: Path | None = N
     locations.refuse_unwritable(path)
     before = locations.read_content(path)
     text = _decode_settings(path, before)
-    # Read again after the edit: what belongs to others must be the same values as before.
+    # Parsed again after the edit: foreign values must be unchanged.
     after = _edit_safely(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _make_record(
         agent, level, path, Records(state).read_record(path, _record_suffix(_layout_name(agent))), before, after
@@ -209,7 +209,7 @@ def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = N
     path = locations.settings_file(agent, level, project)
     before, record = locations.read_content(path), Records(state).read_record(path, _record_suffix(_layout_name(agent)))
     after = _original_content(layout_of(agent), path, before, record)
-    # Where nothing has to be removed, a read-only file is no problem.
+    # If nothing has to be removed, a read-only file is no problem.
     if after != before:
         locations.refuse_unwritable(path)
     return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
@@ -225,11 +225,11 @@ def _record_suffix(layout: str) -> str:
 
 
 def apply_plan(plan: Plan) -> Plan:
-    """Record first, file second: whoever is killed in between leaves the old file and a record that still fits."""
+    """Record first, file second: a kill in between leaves the old file and a record that still matches."""
     records = Records(plan.state)
     with records.locked():
         now = locations.read_content(plan.path)
-        # Somebody else wrote in between; `after` means that an earlier try was interrupted behind the write.
+        # Somebody else wrote in between; `after` means that an earlier try was interrupted after the write.
         if now not in (plan.before, plan.after):
             raise InstallRefused(
                 "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
@@ -268,7 +268,7 @@ def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None 
 
 
 def verify_installation(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
-    """What is wrong with an installation, in words; empty when all is well."""
+    """Problems of an installation in words; empty if there are none."""
     path, layout = locations.settings_file(agent, level, project), layout_of(agent)
     entries = installed_hooks(agent, level, project, state)
     there = {item.event for item in entries}
@@ -282,7 +282,7 @@ def verify_installation(agent: Agent, level: str, project: Path, state: Path | N
 
 
 def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None) -> list[str]:
-    """Settings files that we put hooks into and that do not have all of them any more, in words."""
+    """Settings files whose hooks of ours are no longer complete, in words."""
     records = Records(state or default_state_dir())
     lost = []
     for agent in agents:
@@ -295,7 +295,7 @@ def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None
                 wrong = verify_installation(agent, level, project, state)
             except InstallRefused as refusal:
                 wrong = [refusal.problem]
-            # One that is out of date still runs.
+            # An outdated one still runs.
             wrong = [problem for problem in wrong if not problem.endswith("is out of date")]
             if wrong:
                 more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -326,7 +326,7 @@ def _decode_settings(path: Path, content: bytes | None) -> str:
 
 
 def _edit_safely(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
-    """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
+    """Unreadable files are not touched; written ones are parsed again before they are saved."""
     try:
         result = work()
         # Comments and formatting may differ; values may not.
@@ -349,7 +349,7 @@ def _make_record(
     # A file at home may hold keys, which must not be copied into our state folder.
     not_kept = original is not None and level == "user" and layout_of(agent).secret_at_home
     original = layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
-    # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
+    # Hashes count only with their original: somebody may check out an older version of the file.
     earlier = record.results if record and record.original == original else ()
     return Record(
         path=str(path),
@@ -366,10 +366,10 @@ def _make_record(
 
 
 def _original_content(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
-    """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
+    """The file without us: the exact bytes if nobody else wrote since, else everything but our entries."""
     if now is None:
         return None
-    # Nobody wrote since: the very bytes from before can be given back.
+    # Nobody wrote since: the exact original can be restored.
     if record and record.wrote(now) and not record.not_kept:
         return record.original
     text = _decode_settings(path, now)
@@ -380,7 +380,7 @@ def _original_content(layout: Layout, path: Path, now: bytes | None, record: Rec
         raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
     before = _decode_settings(path, record.original) if record and record.original else ""
     rest = _edit_safely(layout, path, text, lambda: layout.without_ours(text, before))
-    # A file that we made, and that holds nothing of others, goes as a whole.
+    # A file that we made, and that holds nothing of others, is removed.
     return None if (_made_by_us(record) or not rest) and not layout.foreign(rest) else rest.encode()
 
 
@@ -391,7 +391,7 @@ def _made_by_us(record: Record | None) -> bool:
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
     with locations.refuse_on_os_error(records.folder):
         records.write_record(record)
-        # An earlier removal withdrew the permission to write files outside of the state folder.
+        # An earlier removal withdrew the permission to write outside the state folder.
         Footprint(plan.state).allow()
     if now == plan.after:
         return
@@ -403,11 +403,11 @@ def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
     record = records.read_record(plan.path, _record_suffix(plan.layout))
-    # A write that was interrupted left a partial file.
+    # An interrupted write left a partial file.
     if now != plan.after or locations.partial_of(plan.path).exists():
         locations.replace_file(plan.path, plan.after)
     for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
-        # Innermost first; a folder that somebody put something into stays.
+        # Innermost first; a folder with other contents stays.
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     records.drop(plan.path, _record_suffix(plan.layout))

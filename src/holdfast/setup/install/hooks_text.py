@@ -1,6 +1,7 @@
-"""The `hooks` section of a settings text: ours put in, brought up to date, taken out.
+"""Edits the `hooks` section of a settings text: adds, updates and removes our entries.
 
-An event's list holds groups (`{"matcher": …, "hooks": [entry, …]}`) or, with some agents, the entries themselves."""
+An event's list holds groups (`{"matcher": …, "hooks": [entry, …]}`) or, with some agents, the entries themselves.
+"""
 
 import os
 import shlex
@@ -24,7 +25,7 @@ from holdfast.setup.install.json_edit import (
     style_of,
 )
 
-# Our hook entries: the command they run, and how they are told from everybody else's.
+# Our hook entries: the command they run, and how they are recognised.
 
 CLIENT = "holdfast-hook"
 SCRIPT = "holdfast/hook.py"
@@ -34,12 +35,12 @@ RUN_IF_THERE = (
     "import posix,sys;del sys.argv[0];p=sys.argv[0];sys.path.append(p[:-8]);"
     "posix.access(p,4) and __import__('hook').run()"
 )
-"""Python ends with 2 when its script is gone, and agents read that as a refusal: once removed, we would block all.
-Imported rather than run, because only an import finds the compiled form."""
+"""Python exits with 2 if its script is missing, and agents read that as a refusal: an uninstalled Holdfast would block
+everything. Imported rather than run, because only an import finds the compiled form."""
 
 
 def client_command() -> list[str]:
-    """Absolute, because a hook runs with whatever PATH the agent has; never a shim, because those are slow."""
+    """Absolute, because a hook runs with the agent's PATH; never a shim, because those are slow."""
     for folder in _script_folders():
         native = folder / CLIENT
         if native.is_file() and os.access(native, os.X_OK):
@@ -54,13 +55,13 @@ def python_command() -> list[str]:
 
 
 def _script_folders() -> list[Path]:
-    """Beside the interpreter first: in a virtual environment that is the environment's own, not the base's."""
+    """Next to the interpreter first: in a virtual environment that is its own folder, not the base's."""
     named = [Path(sys.executable).absolute().parent, Path(sysconfig.get_path("scripts"))]
     return list(dict.fromkeys(named))
 
 
 def state_words(state: Path) -> list[str]:
-    """Named unless a hook that knows nothing but HOME would find it: the agent may run with another environment."""
+    """Named unless a hook that only knows HOME would find it: the agent may run with another environment."""
     usual = Path.home() / ".local" / "state" / "holdfast"
     elsewhere = os.environ.get("XDG_STATE_HOME")
     # With another XDG_STATE_HOME a hook would look elsewhere than we do now.
@@ -69,7 +70,7 @@ def state_words(state: Path) -> list[str]:
 
 
 def wanted_entries(agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-    """Event → what stands in its list: the entry itself, or a group around it."""
+    """The list item of each event: the entry itself, or a group around it."""
     command = our_words(state)  # once, not for each of some thirty events: `status` asks this of every agent
     return {hook.event: _place_entry(agent, hook, command) for hook in agent.hooks if hook.register}
 
@@ -89,7 +90,7 @@ def our_words(state: Path) -> list[str]:
 
 def is_ours(value: Any) -> bool:
     words = words_of(value)
-    # By the program, wherever it lies: entries of an older installation are ours, too.
+    # By the program, wherever it is: entries of an older installation are ours, too.
     return bool(words) and (Path(words[0]).name == CLIENT or any(_names_us(word) for word in words))
 
 
@@ -98,8 +99,8 @@ def _names_us(word: str) -> bool:
 
 
 def words_of(value: Any) -> list[str]:
-    """Program and arguments, in the exec form and in the shell form."""
-    # `bash` is what Copilot calls the command.
+    """Program and arguments, in exec form and in shell form."""
+    # `bash` is Copilot's name for the command.
     command = value.get("command", value.get("bash")) if isinstance(value, Mapping) else None
     if isinstance(command, list):
         return [word for word in command if isinstance(word, str)]
@@ -109,7 +110,7 @@ def words_of(value: Any) -> list[str]:
         return [command, *(word for word in args if isinstance(word, str))]
     try:
         words = shlex.split(command)
-    # Quotes that do not match: somebody wrote it by hand, and it is still compared.
+    # Unbalanced quotes: written by hand, and still compared.
     except ValueError:
         words = command.split()
     # Some entries begin with `exec`, so that no shell stays in between.
@@ -117,7 +118,7 @@ def words_of(value: Any) -> list[str]:
 
 
 def missing_program(value: Any) -> str:
-    """The file this entry needs and does not find, or nothing."""
+    """The file this entry needs and does not find, or empty."""
     words = words_of(value)
     needed = [words[0], *(word for word in words[1:] if word.endswith(f"/{SCRIPT}"))] if words else []
     for position, word in enumerate(needed):
@@ -129,18 +130,18 @@ def missing_program(value: Any) -> str:
 
 HOOKS = "hooks"
 Wanted = Mapping[str, dict[str, Any]]
-"""Event → the item of its list that is ours."""
+"""Our list item by event."""
 Place = tuple[Node, int]
 """A container and the index of one of its items."""
 
 
 def ensure_json_object(text: str) -> str:
-    """A file with nothing in it is an empty object; a byte order mark stays."""
+    """An empty file becomes an empty object; a byte order mark stays."""
     return text if text.strip("\ufeff \t\r\n") else ("\ufeff" if text.startswith("\ufeff") else "") + "{}\n"
 
 
 def parse_checked(text: str, expected: Wanted | None = None) -> Node:
-    """The parsed text, refused where an agent would not understand it either."""
+    """The parsed text, refused if an agent would not understand it either."""
     root = parse_json_object(text)
     _only_once(root, HOOKS)
     if hooks := root.member(HOOKS):
@@ -153,7 +154,7 @@ def _check_hooks(hooks: Node, expected: Wanted) -> None:
         raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
     for event in hooks.items:
         _only_once(hooks, str(event.key))
-        # Lists of events that we do not use may look as they like.
+        # Lists of events that we do not use are not checked.
         if item := expected.get(str(event.key)):
             _check_event(event, grouped=GROUPED in item)
 
@@ -173,7 +174,7 @@ def _check_event(event: Node, grouped: bool) -> None:
 
 
 def ours_in(root: Node) -> list[tuple[str, Node, int]]:
-    """(event, the list it stands in, index) of every entry of ours, in the order of the text."""
+    """(event, its list, index) of every entry of ours, in text order."""
     hooks = root.member(HOOKS)
     entries = []
     for event in hooks.items if hooks and hooks.is_object else ():
@@ -205,8 +206,8 @@ def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_stale(text: str, expected: Wanted) -> str:
-    """Of events we no longer ask for, and all but the first of each event."""
-    # One at a time: after each removal all places in the text are others.
+    """Remove entries of events we no longer use, and all but the first of each event."""
+    # One at a time: each removal moves all other positions.
     while True:
         root = parse_checked(text, expected)
         seen: set[str] = set()
@@ -221,10 +222,10 @@ def _without_stale(text: str, expected: Wanted) -> str:
 
 
 def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
-    """With its group where it was alone in there, and with its event where that group was."""
+    """With its group if it was alone there, and with its event if that group was."""
     hooks = root.member(HOOKS) or root
     for position, event in enumerate(hooks.items):
-        # A list that would be empty goes as a whole.
+        # A list that would become empty is removed.
         if event is entries and len(entries.items) == 1:
             return apply_edits(text, remove_item(text, hooks, position))
         for i, group in enumerate(event.items):
@@ -260,19 +261,19 @@ def _hooks_section(items: Mapping[str, str], style: Style) -> str:
 
 
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
-    """`keep` names the parts (`hooks`, events) that were there before us and stay even when empty."""
-    # One at a time: after each removal all places in the text are others.
+    """`keep` names the parts (`hooks`, events) that existed before and stay even when empty."""
+    # One at a time: each removal moves all other positions.
     while position := _ours_first(parse_checked(text), keep):
         text = apply_edits(text, remove_item(text, *position))
     return text
 
 
 def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
-    """The largest thing that is nothing but ours."""
+    """The largest node that is entirely ours."""
     hooks = root.member(HOOKS)
     if hooks is None or not (entries_of_ours := ours_in(root)):
         return None
-    # Largest first, so that no empty lists and sections are left behind.
+    # Largest first, so that no empty lists and sections remain.
     if HOOKS not in keep and all(_event_is_ours(event) for event in hooks.items):
         return root, root.items.index(hooks)
     for i, event in enumerate(hooks.items):
@@ -294,25 +295,25 @@ def _item_is_ours(item: Node) -> bool:
     if entries is None:
         return is_ours(item.value)
     ours = entries.is_array and entries.items and all(is_ours(e.value) for e in entries.items)
-    # A group with members of its own was made by somebody else, whose entry must stay.
+    # A group with other members was made by somebody else and must stay.
     return bool(ours) and set(item.value) <= {GROUPED, "matcher"}
 
 
 def parts_of(text: str) -> frozenset[str]:
-    """What `without_ours` has to keep when this was the text before us."""
+    """What `without_ours` must keep, given the text before us."""
     root = parse_json(ensure_json_object(text))
     hooks = root.member(HOOKS)
     return frozenset({HOOKS, *(str(item.key) for item in hooks.items)}) if hooks else frozenset()
 
 
 def foreign_values(text: str) -> Any:
-    """Everything that is not ours, as plain values: what an edit may not change."""
+    """Everything foreign as plain values, which an edit may not change."""
     root = parse_json(ensure_json_object(text))
     value, hooks = dict(root.value), root.member(HOOKS)
     if hooks is None or not hooks.is_object:
         return value
     events = {event.key: _foreign_items(event) for event in hooks.items}
-    # Events that held nothing but ours are no difference.
+    # Events that held nothing but ours make no difference.
     value[HOOKS] = {name: items for name, items in events.items() if items}
     return value if value[HOOKS] else {k: v for k, v in value.items() if k != HOOKS}
 

@@ -1,4 +1,4 @@
-"""Edits in a JSON text that keep its formatting. What is added can be taken out again without a trace."""
+"""Edits JSON text and keeps its formatting, so that additions can be removed without a trace."""
 
 import json
 import re
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# JSON with the place of every value in its text, so that an edit touches nothing else. Comments are allowed.
+# JSON with the position of every value, so that an edit touches nothing else. Comments are allowed.
 
-# Levels; the parser calls itself for each of them.
+# Levels; the parser is recursive.
 DEEPEST = 200
 COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 NEWLINE = re.compile(r"\r\n|\n|\r")
-# Blanks and comments, which may stand between any two parts.
+# Blanks and comments, which may appear between any two parts.
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _DECODER = json.JSONDecoder()
 # Numbers and the three words, exactly as JSON defines them.
@@ -27,7 +27,7 @@ class BrokenJson(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One value. `begin` is where its item begins: at its key in an object, else where the value does."""
+    """One value. `begin` is the start of its item: its key in an object, else the value itself."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ class Node:
 
 
 def parse_json(text: str) -> Node:
-    """The root. A byte order mark is skipped; a comma before a closing bracket is let pass."""
+    """The root. A byte order mark is skipped; a trailing comma is accepted."""
     node = _parse_value(text, _skip_blanks(text, text.startswith("\ufeff")), 0)
     end = _skip_blanks(text, node.end)
     if end != len(text):
@@ -151,7 +151,7 @@ Edit = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Style:
-    """How this file is written. `inline`: all on one line."""
+    """How this file is formatted. `inline`: all on one line."""
 
     newline: str = "\n"
     unit: str = "  "
@@ -172,15 +172,15 @@ def style_of(text: str, root: Node) -> Style:
         return Style(ending)
     indent = own_line(text, root.items[0].begin)
     first = root.items[0]
-    # Without a blank behind its colon the file is written compactly.
+    # Without a space after its colon the file is written compactly.
     tight = text[first.start - 1] == ":" if root.is_object else False
     return Style(ending, "  " if indent is None else indent, indent is None, "" if tight else " ")
 
 
 def own_line(text: str, at: int) -> str | None:
-    """The indentation of what begins here, or nothing when something else stands before it on its line."""
+    """The indentation of what begins here, or None if something else precedes it on its line."""
     indent = re.compile(r"[ \t]*").match(text, _line_start(text, at))
-    # The first line has nothing before it that could be called an indentation.
+    # The first line has nothing before it that could be an indentation.
     return indent[0] if indent and indent.end() == at and _line_start(text, at) > 0 else None
 
 
@@ -194,24 +194,24 @@ def line_indent(text: str, at: int) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    # From the end to the start, so that the places of the others stay valid.
+    # From the end to the start, so that other positions stay valid.
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
 def append_items(text: str, container: Node, pieces: Sequence[str], style: Style) -> list[Edit]:
-    """Behind the last item, in the manner of the first one."""
+    """After the last item, formatted like the first one."""
     if not container.items:
         return [_fill_container(text, container, pieces, style)]
     last, indent = container.items[-1], own_line(text, container.items[0].begin)
     lead = style.gap if indent is None else style.newline + indent
     body = f",{lead}".join(pieces)
     note = _comment_behind(text, last.end, container.end - 1)
-    # A comment on the line of the last item belongs to it: what is new comes behind the comment.
+    # A comment on the line of the last item belongs to it: new items come after the comment.
     if indent is None or note is None:
         return [(last.end, last.end, f",{lead}{body}")]
-    # A trailing comma may be there already.
+    # A trailing comma may exist already.
     comma = [] if _find_comma(text, last.end, note) is not None else [(last.end, last.end, ",")]
     return [*comma, (note, note, lead + body)]
 
@@ -219,7 +219,7 @@ def append_items(text: str, container: Node, pieces: Sequence[str], style: Style
 def _fill_container(text: str, container: Node, pieces: Sequence[str], style: Style) -> Edit:
     inside = container.start + 1, container.end - 1
     notes = find_comments(text, *inside)
-    # Behind the last comment, because a `//` comment would swallow what follows on its line.
+    # After the last comment, because a `//` comment would swallow what follows on its line.
     at = notes[-1][1] if notes else inside[0]
     rest = text[at : inside[1]]
     if style.inline and not notes:
@@ -227,12 +227,12 @@ def _fill_container(text: str, container: Node, pieces: Sequence[str], style: St
     base = line_indent(text, container.start)
     lead = style.newline + base + style.unit
     body = lead + f",{lead}".join(pieces)
-    # Where a line break is there already, only the items are put in.
+    # If there is a line break already, only the items are inserted.
     return (at, at, body) if NEWLINE.search(rest) else (at, inside[1], body + style.newline + base)
 
 
 def _comment_behind(text: str, start: int, end: int) -> int | None:
-    """Where a remark on the same line ends: it belongs to what stands before it."""
+    """Where a comment on the same line ends: it belongs to what precedes it."""
     stop = NEWLINE.search(text, start, end)
     behind = [b for a, b in find_comments(text, start, end) if not stop or a < stop.start()]
     return behind[-1] if behind else None
@@ -241,14 +241,14 @@ def _comment_behind(text: str, start: int, end: int) -> int | None:
 def _find_comma(text: str, start: int, end: int) -> int | None:
     masked = text[start:end]
     for a, b in find_comments(text, start, end):
-        # Commas inside of comments do not count.
+        # Commas inside comments do not count.
         masked = masked[: a - start] + " " * (b - a) + masked[b - start :]
     at = masked.find(",")
     return None if at < 0 else start + at
 
 
 def remove_item(text: str, container: Node, index: int) -> list[Edit]:
-    """The item with its comma and its blanks; comments around it stay."""
+    """The item with its comma and blanks; comments around it stay."""
     item, items = container.items[index], container.items
     if len(items) == 1:
         return _remove_only(text, container, item)
@@ -267,7 +267,7 @@ def _remove_only(text: str, container: Node, item: Node) -> list[Edit]:
 
 
 def _remove_before(text: str, item: Node, following: Node) -> list[Edit]:
-    # Without comments one cut takes the item, its comma and the blanks up to the next one.
+    # Without comments one cut removes the item, its comma and the blanks up to the next one.
     if not find_comments(text, item.end, following.begin):
         return [(item.begin, following.begin, "")]
     comma = _find_comma(text, item.end, following.begin)
@@ -279,7 +279,7 @@ def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list
         return [(previous.end, item.end, "")]
     comma = _find_comma(text, previous.end, item.begin)
     start = _blank_before(text, previous.end, item, container.end - 1)
-    # A comma behind the start of the cut goes with the item.
+    # A comma after the start of the cut is removed with the item.
     cut = [] if comma is None or comma >= start else [(comma, comma + 1, "")]
     return [*cut, (start, item.end, "")]
 

@@ -1,4 +1,4 @@
-"""Which file an agent reads its hooks from, when we may write it, and how that is done without a gap."""
+"""Locates an agent's settings files and writes them atomically, where we may."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ from holdfast.paths import locked_file, private_folder, sync_path, write_atomica
 
 
 def settings_file(agent: Agent, level: str, project: Path) -> Path:
-    """The file itself, links followed. It need not be there."""
+    """The file itself, links followed. It need not exist."""
     named = agent.setup.files.get(level) if agent.setup else None
     if named is None:
         known_levels = ", ".join(install_levels(agent)) or "none"
@@ -39,7 +39,7 @@ def _resolve_link(path: Path, project: Path) -> Path:
         raise InstallRefused(
             "the link leads in a circle", where=str(path), fix="Repair or remove the link, then run: holdfast up"
         ) from error
-    # A link that leads nowhere must not become a new file in a place that nobody chose.
+    # A dangling link must not become a new file in a place that nobody chose.
     linked = path.is_symlink() or path.parent.is_symlink()
     if (linked and not real.parent.is_dir()) or (path.is_symlink() and not real.exists()):
         raise InstallRefused(
@@ -47,7 +47,7 @@ def _resolve_link(path: Path, project: Path) -> Path:
             where=str(path),
             fix="Repair or remove the link, then run: holdfast up",
         )
-    # A project may hold a link to any file: we write only where the person's own files lie.
+    # A project may link to any file: we write only in the person's own folders.
     if not any(real.is_relative_to(folder.resolve()) for folder in (Path.home(), project)):
         raise InstallRefused(
             f"it is a link to {real}, outside of home and project",
@@ -58,7 +58,7 @@ def _resolve_link(path: Path, project: Path) -> Path:
 
 
 def missing_folders(path: Path) -> int:
-    """How many folders have to be made for it."""
+    """How many folders must be created for it."""
     return sum(1 for folder in path.parents if not folder.exists())
 
 
@@ -72,9 +72,9 @@ def read_content(path: Path) -> bytes | None:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Asked of the permissions themselves, because root may write anything and should still not."""
+    """Checked by the permissions themselves, because root may write anything and should not."""
     folder = path.parent
-    # The nearest folder that exists is the one that must be writable.
+    # The nearest existing folder must be writable.
     while not folder.exists():
         folder = folder.parent
     for target in (path, folder) if path.exists() else (folder,):
@@ -95,9 +95,9 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def replace_file(path: Path, new: bytes | None) -> None:
-    """All or nothing, with the mode the file had. `None` removes it."""
+    """Atomically, with the mode the file had. `None` removes it."""
     with refuse_on_os_error(path):
-        # Left behind by a writer that was killed.
+        # Left by a writer that was killed.
         partial_of(path).unlink(missing_ok=True)
         if new is None:
             path.unlink(missing_ok=True)
@@ -109,7 +109,7 @@ def replace_file(path: Path, new: bytes | None) -> None:
 
 def _write_partial(path: Path, new: bytes) -> None:
     old = path.stat() if path.exists() else None
-    # A file or a link that somebody put there in advance must not be followed.
+    # A file or link placed there in advance must not be followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(partial_of(path), flags, 0o666 if old is None else 0o600)
     with os.fdopen(fd, "wb") as out:
@@ -125,7 +125,7 @@ def _write_partial(path: Path, new: bytes) -> None:
 
 
 def partial_of(path: Path) -> Path:
-    """One name: writers are under a lock, and what a killed one left is found again."""
+    """A fixed name: writers hold a lock, and a killed one's file is found again."""
     return path.with_name(f".{path.name}.holdfast-partial")
 
 
@@ -140,7 +140,7 @@ def refuse_on_os_error(path: Path) -> Iterator[None]:
 
 
 WRITTEN_BY_US = frozenset(("GLOBAL_STATE.md", "sessions"))
-"""What the project feature keeps in `~/.claude` even where there is no Claude Code."""
+"""What the project feature keeps in `~/.claude` even without Claude Code."""
 
 
 def is_present(agent: Agent) -> bool:
@@ -153,18 +153,18 @@ def is_present(agent: Agent) -> bool:
         names = {entry.name for entry in (Path.home() / agent.setup.folder).iterdir()} if agent.setup.folder else None
     except OSError:
         return False
-    # An empty folder counts as well; one that holds only our own files does not.
+    # An empty folder counts as well; one with only our own files does not.
     return names is not None and (not names or bool(names - WRITTEN_BY_US))
 
 
-# What a settings file was before us, kept in the state directory so that it can be given back exactly as it was.
+# What a settings file was before us, kept in the state directory so that it can be restored exactly.
 
-# Enough for updates in a row that were interrupted.
+# Enough for several interrupted updates in a row.
 KEPT_RESULTS = 8
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True):
-    """`results` are the hashes of what we wrote, newest last; more than one, because an update may be interrupted."""
+    """`results` are the hashes of what we wrote, newest last; several, because an update may be interrupted."""
 
     path: str
     agent: str
@@ -173,11 +173,11 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     results: tuple[str, ...] = ()
     made_folders: int = 0
     part: str = ""
-    """What of ours it is about, where one file holds both our hooks and our MCP server."""
+    """Which part of ours it concerns, where one file holds both our hooks and our MCP server."""
     made_file: bool = False
-    """The file was not there before us; also known when another part of ours is in it, and `original` therefore is not empty."""
+    """The file did not exist before us; also true if another part of ours is in it, so `original` is not empty."""
     not_kept: bool = False
-    """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
+    """The agent's own file, which may hold its keys: no copy is made, and only our entry is removed."""
 
     def wrote(self, content: bytes | None) -> bool:
         return content is not None and content_digest(content) in self.results
@@ -192,7 +192,7 @@ class Records:
         self.state, self.folder = state, state / "installs"
 
     def read_record(self, path: Path, part: str = "") -> Record | None:
-        """A record that cannot be read is as good as none: our entries are then taken out one by one."""
+        """Without a readable record our entries are removed one by one."""
         try:
             return msgspec.json.decode(self._file(path, part).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):

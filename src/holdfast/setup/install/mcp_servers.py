@@ -1,4 +1,4 @@
-"""Our MCP server among the others an agent knows: one entry in its settings file, everything else untouched."""
+"""Manages the entry of our MCP server in an agent's settings file."""
 
 import dataclasses
 import json
@@ -32,14 +32,14 @@ STANDARD_SECTION = "mcpServers"
 
 
 def tools_of(agent: Agent) -> Agent | None:
-    """The same agent, seen as one whose file of MCP servers is to be written; None when it has no such file."""
+    """The agent as one whose file of MCP servers is written; None without such a file."""
     if not agent.setup or not agent.setup.mcp:
         return None
     return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, files=agent.setup.mcp, layout="mcp"))
 
 
 def server_entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
-    """Absolute, as a hook is. The state directory goes by the environment: it is a program for people, too."""
+    """Absolute, as a hook is. The state directory comes from the environment: it is a program for people, too."""
     beside = (folder / PROGRAM for folder in hooks_text._script_folders())
     # The bare name is the last resort: the agent may have another PATH.
     program = next((str(path) for path in beside if path.is_file() and os.access(path, os.X_OK)), PROGRAM)
@@ -48,15 +48,15 @@ def server_entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]
     if written == "opencode":
         local = {"type": "local", "command": [program, "mcp"], "enabled": True}
         return {**local, **({"environment": environment} if environment else {})}
-    # Copilot and Droid want to be told how a server is started.
+    # Copilot and Droid require how a server is started.
     kind = {"copilot": {"type": "local"}, "droid": {"type": "stdio"}}.get(written, {})
     started = {**kind, "command": program, "args": ["mcp"], **({"env": environment} if environment else {})}
-    # Copilot asks for a list of the tools that may be used.
+    # Copilot requires a list of allowed tools.
     return {**started, "tools": ["*"]} if written == "copilot" else started
 
 
 def is_ours(value: Any) -> bool:
-    """By what it runs: an entry that somebody wrote for himself under our name stays his."""
+    """By what it runs: an entry that somebody wrote under our name stays theirs."""
     words = hooks_text.words_of(value)
     return len(words) >= 2 and Path(words[0]).name == PROGRAM and words[1:] == ["mcp"]
 
@@ -94,7 +94,7 @@ class Servers:
         if servers is None or ours is None or not is_ours(ours.value):
             return text
         was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
-        # A section that was there before us stays, even when it is empty.
+        # A section that existed before us stays, even when empty.
         alone = len(servers.items) == 1 and not was_there
         where, what = (root, servers) if alone else (servers, ours)
         return apply_edits(text, remove_item(text, where, where.items.index(what)))
@@ -155,10 +155,10 @@ class TomlServers:
         there = _our_server(_parse_toml(text))
         if there is not None and (not is_ours(there) or there == server_entry(state)):
             return text
-        # Replaced as a whole, because TOML has no editor here that keeps comments.
+        # Replaced as a whole, because no TOML editor here keeps comments.
         rest = _remove_table(text) if there is not None else text
         ending = "" if not rest or rest.endswith("\n") else "\n"
-        # A blank line separates the table from what stands before it.
+        # A blank line separates the table from what precedes it.
         return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
 
     def without_ours(self, text: str, _before: str) -> str:
@@ -201,7 +201,7 @@ def _our_server(value: dict[str, Any]) -> Any:
 
 
 def _check_toml(text: str) -> str:
-    """Servers written as one inline table cannot be added to: then nothing is written."""
+    """Servers written as one inline table cannot be extended: then nothing is written."""
     _parse_toml(text)
     return text
 
@@ -218,14 +218,14 @@ def _server_table(ours: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Our status line in an agent's settings: one member, and never in the place of one that is there.
+# Our status line in an agent's settings: one member, never replacing an existing one.
 
 # The mode in which the hook program prints a line for the screen, and the name of the event.
 MODE, EVENT = "show", "statusline"
 
 
 def status_line_of(agent: Agent) -> Agent | None:
-    """The same agent, seen as one whose status line is to be written; None when its settings have none."""
+    """The agent as one whose status line is written; None if its settings have none."""
     if not agent.setup or not agent.setup.status_line:
         return None
     return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, layout="statusline"))

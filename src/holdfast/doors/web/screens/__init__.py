@@ -1,4 +1,4 @@
-"""The screens, in the order of the menu. A screen is a `…_SCREEN` in one of the modules here, and one template of the same name."""
+"""The screens in menu order; each is a `…_SCREEN` in a module here with a template of the same name."""
 
 from holdfast.doors.web.screens import finding_pages, project_pages, session_pages
 

@@ -52,12 +52,12 @@ def search_page(visit: Visit) -> dict[str, Any]:
 
 
 def _words_to_mark(words: list[str]) -> list[str]:
-    """What is worth marking: not every "the"."""
+    """Words worth marking: not every "the"."""
     return [word for word in words if len(word) > SHORT] or words
 
 
 def _search_code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
-    """The project that was chosen, or those where agents were last; the best of all first."""
+    """The chosen project, or those where agents were last; the best of all first."""
     chosen = [visit.project] if visit.project else projects[:MOST_INDEXES]
     answers = [(project, _ask_view(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
     good = [(project, answer) for project, answer in answers if "hits" in answer]
@@ -80,15 +80,15 @@ def _search_code(visit: Visit, question: str, projects: list[str]) -> dict[str, 
 
 
 def _editor_address(visit: Visit) -> str:
-    """The form of a link into the user's editor; of the user's own settings, never of a repository's."""
+    """The link format of the user's editor, from the user's own settings, never a repository's."""
     chosen: str = visit.client.app.settings.for_project("")["dashboard"].editor
     return EDITORS.get(chosen, chosen)
 
 
 def editor_link(address: str, root: str, path: str, line: int) -> str:
-    """Empty where links are switched off, or the address leads somewhere else than to a program on this machine."""
+    """Empty if links are off, or the address leads elsewhere than to a program on this machine."""
     scheme = address.partition(":")[0].lower()
-    # A setting must not make a link that runs a script or leaves the machine.
+    # A setting must not create a link that runs a script or leaves the machine.
     if "{path}" not in address or scheme in ("http", "https", "javascript", "data", "vbscript"):
         return ""
     return address.replace("{path}", quote(str(Path(root) / path))).replace("{line}", str(line))
@@ -100,7 +100,7 @@ def _search_memory(visit: Visit, question: str) -> dict[str, Any]:
 
 
 def _search_history(visit: Visit, question: str) -> dict[str, Any]:
-    """What happened. The page's own filters narrow it; each hit leads to its row in the timeline."""
+    """History hits. The page's filters narrow them; each leads to its row in the timeline."""
     filters: dict[str, Any] = {name: visit.query.get(name, "")[:500] for name in FILTERS if name != "since"}
     filters["failed"] = bool(visit.query.get("failed"))
     since = visit.query.get("since", "")
@@ -118,7 +118,7 @@ def _ask_view(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str
 
 
 def known_projects(visit: Visit) -> list[str]:
-    """Where agents have been lately, the latest first."""
+    """Projects with recent sessions, the latest first."""
     rows = visit.view("sessions.list", all=True, limit=200)["sessions"]
     return list(dict.fromkeys(row["project"] for row in rows if row["project"]))[:30]
 
@@ -147,7 +147,7 @@ def uat_page(visit: Visit) -> dict[str, Any]:
 UAT_SCREEN = Screen(name="uat", title="UAT", path="/uat", page=uat_page, key="u", live="uat.")
 
 
-# One UAT run: its steps, what was asserted, the pictures; and beside another run what changed.
+# One UAT run: steps, assertions, pictures; and the changes against another run.
 
 
 def run_page(visit: Visit) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def run_page(visit: Visit) -> dict[str, Any]:
 
 
 def _compare_runs(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
-    """The other one is what was before. Pictures are asked for by their number in their run."""
+    """The other run is the earlier one. Pictures are addressed by their number in their run."""
     comparison = visit.view("uat.compare", run=other, other=run["id"], of=run["project"])
     before = _shot_numbers(visit.view("uat.show", run=comparison["before"]["id"], of=run["project"]))
     after = _shot_numbers(run)

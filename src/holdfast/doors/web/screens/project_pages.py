@@ -10,7 +10,7 @@ from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.doors.web.health import collect_health
 from holdfast.doors.web.screen import Screen, Visit
 
-# Project state: the one document of a project, now and at any moment the log knows.
+# Project state: the project's document, now and at any recorded moment.
 
 
 def state_page(visit: Visit) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _current_state(visit: Visit, root: str) -> dict[str, Any]:
 def _state_at_step(
     visit: Visit, root: str, moments: list[dict[str, Any]], step: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The document of that moment, and of the moment before. Both are made from the log: that takes a while."""
+    """The document at that moment and the one before, both built from the log."""
     current = visit.view("project.state", project=root, at=str(moments[step]["seq"]))
     if not step:
         return current, None
@@ -66,7 +66,7 @@ CURRENT = "CURRENT_STATE"
 
 
 def _document_parts(document: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The document as cards: what is true now first, each part of it on its own."""
+    """The document as cards: the current state first."""
     now = [(name.replace("_", " ").capitalize(), part) for name, part in document.get(CURRENT, {}).items()]
     return now + [(title, document[name]) for name, title in TITLES.items() if document.get(name)]
 
@@ -79,14 +79,14 @@ def _changed_parts(document: dict[str, Any], before: dict[str, Any]) -> set[str]
 
 
 def _document_lines(before: str, after: str) -> list[dict[str, Any]]:
-    """The document line by line; each knows whether it is new since the moment before."""
+    """The document line by line, with new lines marked."""
     old, new = before.splitlines(), after.splitlines()
     fresh: set[int] = set()
     if old:
-        # Without the heuristic for frequent lines: in a document of state these matter.
+        # Without the heuristic for frequent lines, which matter in a state document.
         for tag, _, _, first, last in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
             fresh.update(range(first, last) if tag != "equal" else ())
-    # The time of writing differs every time.
+    # The time of writing always differs.
     fresh = {n for n in fresh if not new[n].startswith("LAST_UPDATED")}
     return [{"text": line, "fresh": n in fresh, "head": line[:1].isupper()} for n, line in enumerate(new)]
 
@@ -96,7 +96,7 @@ STATE_SCREEN = Screen(
 )
 
 
-# Tasks: what needs doing in every project, why, and when it is done; who holds which lease.
+# Tasks: what needs doing in every project, why, and when it is done; leases.
 
 PRIORITIES = {"P0": "nothing else can go on", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
 
@@ -121,7 +121,7 @@ TASKS_SCREEN = Screen(
 )
 
 
-# Gates: what is asked for where, how each live session stands to it and why, and what was refused lately.
+# Gates: requirements by project, each live session's state with reasons, and recent refusals.
 
 MOST_PLACES = 12
 MOST_CHECKS = 5
@@ -149,7 +149,7 @@ def _pending_codes(visit: Visit) -> list[dict[str, Any]]:
 
 
 def _build_board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
-    """One column for each session; where none lives, one for the branch."""
+    """One column per session; without live sessions, one for the branch."""
     where = {"of": checkout["project"], "repo": checkout["repo"], "branch": checkout["branch"]}
     columns = checkout["sessions"] or [{"id": "", "alias": "", "agent": "", "active": checkout["at"]}]
     seen = [visit.view("gates.status", whose=column["id"], **where) for column in columns]
@@ -168,7 +168,7 @@ def _build_board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
 
 
 def _branch_checks(visit: Visit, checkout: dict[str, Any]) -> list[dict[str, Any]]:
-    """What ran on this branch, with verdict and reason: why something counts as proof or does not."""
+    """Checks on this branch, with verdict and reason: why something counts as proof or not."""
     runs = visit.view("checks.list", of=checkout["project"], look=False)["runs"]
     return [run for run in runs if run["branch"] == checkout["branch"]][:MOST_CHECKS]
 
@@ -178,7 +178,7 @@ GATES_SCREEN = Screen(
 )
 
 
-# Why a call was refused or let through: what was said then, and how each rule saw what was known then.
+# Why a call was refused or allowed: the recorded answer, and each rule's view of what was known then.
 
 
 def why_page(visit: Visit) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def why_page(visit: Visit) -> dict[str, Any]:
 WHY_SCREEN = Screen(name="why", title="Why", path="/gates/why/{seq}", page=why_page)
 
 
-# Memory: what was decided, fixed and learned, and what of it agents were told.
+# Memory: what was decided, fixed and learned, and what of it was injected.
 
 MOST = 100
 
@@ -222,7 +222,7 @@ MEMORY_SCREEN = Screen(
 )
 
 
-# Cost: tokens and money of all agents, by day, project, model and the other usual groups.
+# Cost: tokens and money of all agents, by day, project, model and other groups.
 
 GROUPINGS = (
     ("day", "Day"), ("month", "Month"), ("session", "Session"), ("turn", "Turn"), ("project", "Project"),
@@ -237,7 +237,7 @@ def cost_page(visit: Visit) -> dict[str, Any]:
     by = next((name for name, _ in GROUPINGS if name == visit.query.get("by")), "day")
     span = next((name for name, _ in RANGES if name == visit.query.get("days")), "30")
     report = visit.view("cost.report", by=by, since=_start_of_range(span), project=visit.project)
-    # The newest first.
+    # Newest first.
     groups = report["groups"][::-1] if by in BY_TIME else report["groups"]
     most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
     return {
@@ -286,7 +286,7 @@ def _total_since(visit: Visit, since: int) -> dict[str, Any]:
 
 
 def _start_of_range(span: str) -> int:
-    """Midnight of this machine so many days ago, today included; 0 for everything."""
+    """Local midnight so many days ago, including today; 0 for everything."""
     if span == "all":
         return 0
     midnight = datetime.fromtimestamp(time.time()).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -301,7 +301,7 @@ def _start_of_month() -> int:
 COST_SCREEN = Screen(name="cost", title="Cost", path="/cost", page=cost_page, key="c", live="model.")
 
 
-# Health: how Holdfast itself is.
+# Health of Holdfast itself.
 
 
 def health_page(visit: Visit) -> dict[str, Any]:

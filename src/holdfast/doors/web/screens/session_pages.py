@@ -1,4 +1,4 @@
-"""The pages about sessions: who works now, all of them, one of them, one event, a day's activity."""
+"""The pages about sessions: live ones, all of them, one of them, one event, a day's activity."""
 
 import bisect
 import time
@@ -23,7 +23,7 @@ ENDED_SHOWN = 10
 def now_page(visit: Visit) -> dict[str, Any]:
     who = visit.view("sessions.who")
     rows = who["sessions"]
-    # Twice as many as are shown, because some of the latest still run.
+    # Twice as many as shown, because some of the latest still run.
     latest = visit.view("sessions.list", all=True, limit=ENDED_SHOWN * 2)["sessions"]
     return {
         "waiting": [row for row in rows if row["needs"]],
@@ -39,7 +39,7 @@ def now_page(visit: Visit) -> dict[str, Any]:
 NOW_SCREEN = Screen(name="now", title="Now", path="/", page=now_page, key="n", live="*")
 
 
-# Sessions: all of them, filtered, sorted and paged; a page of the list is an address that can be kept.
+# Sessions: all of them, filtered, sorted and paged; each page of the list has its own URL.
 
 PAGE = 100
 COLUMNS = (
@@ -85,7 +85,7 @@ def _table_arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
 
 
 def _start_of_days(days: str) -> int:
-    """Whole days of this machine's calendar: "today" begins at midnight."""
+    """Whole days of the local calendar: "today" begins at midnight."""
     if not days.isdecimal() or len(days) > 4 or not int(days):
         return 0
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -93,9 +93,9 @@ def _start_of_days(days: str) -> int:
 
 
 class _Costs:
-    """Adding up every session takes a while on a long log: kept for some seconds."""
+    """Cached, because adding up every session takes a while on a long log."""
 
-    # Seconds.
+    # In seconds.
     KEPT_S = 10.0
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ SESSIONS_SCREEN = Screen(
 )  # fmt: skip
 
 
-# Session: everything that happened in it as a tree of turns, calls and subagents; each call whole; any moment of it.
+# Session: everything that happened in it as a tree of turns, calls and subagents; any moment of it.
 
 FILTERS = (
     ("", "Everything"), ("prompts", "Conversation"), ("tools", "Tools"), ("failures", "Failures"),
@@ -140,8 +140,8 @@ CONVERSATION = "prompts"
 def session_page(visit: Visit) -> dict[str, Any]:
     shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
     only = visit.query.get("only", "")
-    # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
-    # A search and the conversation are not drawn by the script.
+    # The tree is then drawn by a script; the rest refreshes with the page. A search and the conversation are not drawn
+    # by the script.
     drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
     loaded: dict[str, Any] = {"rows": [], "older": 0}
     if not drawn_by_script:
@@ -179,7 +179,8 @@ def group_turns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def latest_checks(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
-    """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
+    """The latest run of each check, with verdict and reason. The content is not checked, because the page is shown
+    often."""
     answer = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
     value: list[dict[str, Any]] = answer["runs"][:MOST_CHECKS]
     return value
@@ -201,7 +202,7 @@ def row_format(visit: Visit) -> dict[str, Any]:
 
 
 def rows_page(visit: Visit) -> dict[str, Any]:
-    """A range of the rows, for the tree that scrolls: the same rows as on the page."""
+    """A range of the rows, for the scrolling tree: the same rows as on the page."""
     loaded = load_rows(visit, visit.query.get("id", ""), visit.number("limit", 200))
     arrange = session_rows.list_flat if visit.query.get("only") else session_rows.build_tree
     rows = arrange(loaded["rows"], fold_idle=visit.query.get("idle", "") != "real")
@@ -209,7 +210,7 @@ def rows_page(visit: Visit) -> dict[str, Any]:
 
 
 def moment_page(visit: Visit) -> dict[str, Any]:
-    """The session as it was right after one of its events, folded from the log."""
+    """The session right after one of its events, folded from the log."""
     seq = visit.query.get("seq", "")
     if seq and not seq.isdecimal():
         raise CommandRefused(f"there is no event {seq[:40]!r}")
@@ -227,7 +228,7 @@ ROWS = Screen(name="rows", title="Rows", path="/rows", page=rows_page, live="*")
 MOMENT = Screen(name="moment", title="Moment", path="/moment/{id:path}", page=moment_page)
 
 
-# One event whole: what the tool was given, what it gave back, what it changed, and why Holdfast said what it said.
+# One event: the tool's input, its output, what it changed, and why Holdfast answered as it did.
 
 HIDDEN = frozenset(("input", "output", "contexts", "reasons", "notices", "details", "prompt", "message", "error"))
 LONG = ("prompt", "message", "error", "summary", "text")
@@ -262,7 +263,7 @@ def _decode_payload(body: str) -> dict[str, Any]:
 
 
 def _input_fields(tool_input: Any, edited: bool) -> list[tuple[str, str]]:
-    """What a tool was given, as name and text. What the diff shows already is left out."""
+    """A tool's input as name and text, without what the diff shows."""
     if not isinstance(tool_input, dict):
         return [("input", _short_text(tool_input))] if tool_input else []
     shown = ("old_string", "new_string", "content", "edits", "old_str", "new_str", "file_text", "patch")
@@ -280,7 +281,7 @@ def _short_text(value: Any) -> str:
 EVENT_SCREEN = Screen(name="event", title="Event", path="/event/{seq}", page=event_page)
 
 
-# Activity: a year at a glance, and who did how much where.
+# Activity: a year at a glance, and totals by agent and project.
 
 WEEKS = 53
 MEASURES = (("ms", "Time"), ("tokens", "Tokens"), ("tools", "Tool calls"), ("turns", "Turns"))
@@ -306,7 +307,7 @@ def activity_page(visit: Visit) -> dict[str, Any]:
 
 
 def heat_map(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
-    """A column a week, a square a day; the darkest is the busiest."""
+    """A column per week, a square per day; the darkest is the busiest."""
     first = date.fromisoformat(days[0]["day"])
     ordered = sorted(day[measure] for day in days if day[measure])
     cells = []
