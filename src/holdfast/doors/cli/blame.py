@@ -49,9 +49,7 @@ def blame(
     answer = _origin_of(blamed, blamed.commit)
     if not answer["turn"] and blamed.commit:
         answer = _earlier_origin(blamed) or answer
-    if json:
-        render.json_line({"line": blamed, "origin": answer})
-        return
+    render.finish_as_json(json, {"line": blamed, "origin": answer})
     _show_blame(what, blamed, answer)
 
 

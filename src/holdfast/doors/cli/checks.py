@@ -40,9 +40,8 @@ def list_checks(
     from holdfast.doors.cli import render
 
     answer = client.ask_view("checks.list", kind=kind, verdict=verdict)
-    if json:
-        render.json_line(answer)
-    elif not answer["runs"]:
+    render.finish_as_json(json, answer)
+    if not answer["runs"]:
         render.out.print("No check ran here that Holdfast saw.")
     else:
         for run in answer["runs"]:
@@ -65,9 +64,8 @@ def show(
         if seq
         else client.ask_view("checks.explain_last", kind=kind, dir=folder)
     )
-    if json:
-        render.json_line(answer)
-    elif seq:
+    render.finish_as_json(json, answer)
+    if seq:
         _show_run(answer)
     else:
         _show_nearest(answer)

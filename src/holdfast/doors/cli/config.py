@@ -31,10 +31,8 @@ def show(section: Annotated[str, typer.Argument(help="Only this section.")] = ""
     resolved = open_settings().for_project(client.current_project())
     entries = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
     rows = [(name, _without_secrets(value), origin) for name, value, origin in entries]
-    if json:
-        values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
-        render.json_line({"settings": values, "notices": [str(n) for n in resolved.notices]})
-        return
+    values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
+    render.finish_as_json(json, {"settings": values, "notices": [str(n) for n in resolved.notices]})
     shown = rows if section else [row for row in rows if not _is_quiet(row)]
     table = render.plain_table("setting", "value")
     for name, value, origin in shown:

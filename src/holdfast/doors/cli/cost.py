@@ -49,9 +49,7 @@ def cost(
         "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
         since=parse_moment(since, now) if since else 0, until=parse_moment(until, now) if until else 0,
     )  # fmt: skip
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["groups"]:
         if any((root, agent, session, model, branch, since, until)):
             render.out.print("No token use on record fits that. All of it: holdfast cost")

@@ -49,9 +49,8 @@ def status(json: Json = False) -> None:
     """Show whether the daemon runs, since when, and its state."""
     pid = client.running_pid()
     answer = client.ask_daemon("status") if pid else {}
-    if json:
-        render.json_line({"running": bool(pid), **answer})
-    elif not pid:
+    render.finish_as_json(json, {"running": bool(pid), **answer})
+    if not pid:
         render.out.print("The daemon is not running. Hooks start it by themselves; or: holdfast daemon start")
     else:
         memory = format_bytes(answer["memory_bytes"])

@@ -36,9 +36,7 @@ def dashboard(
         return
     client.start_daemon()
     answer = _post_request(_running_server() or _start_server(port_or_default(port)), "link")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     print(answer["link"])
     if open_ and has_screen():
         webbrowser.open(answer["link"])
@@ -57,10 +55,8 @@ def _stop_dashboard(json: bool) -> None:
             raise CommandRefused(
                 f"it was asked to end, and still runs (pid {running['pid']})", fix="Try again, or kill it."
             )
-    if json:
-        render.json_line({"stopped": bool(running)})
-    else:
-        render.out.print("The dashboard has ended." if running else "No dashboard was running.")
+    render.finish_as_json(json, {"stopped": bool(running)})
+    render.out.print("The dashboard has ended." if running else "No dashboard was running.")
 
 
 def _running_server() -> dict[str, Any] | None:

@@ -29,13 +29,12 @@ def doctor(
     repaired = [_repair_finding(finding) for finding in all_findings if fix and finding.safely]
     left = [f for f in all_findings if not (fix and f.safely)]
     agents = look_at_agents(self_test=self_test)
-    if json:
-        findings = [{"problem": f.problem, "mend": f.mend} for f in left]
-        agent_rows = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
-        render.json_line({"findings": findings, "mended": repaired, "agents": agent_rows})
-    else:
-        _show_findings(left, repaired, agents)
-    raise typer.Exit(1 if left else 0)
+    code = 1 if left else 0
+    findings = [{"problem": f.problem, "mend": f.mend} for f in left]
+    agent_rows = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
+    render.finish_as_json(json, {"findings": findings, "mended": repaired, "agents": agent_rows}, code)
+    _show_findings(left, repaired, agents)
+    raise typer.Exit(code)
 
 
 def _show_findings(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> None:

@@ -56,9 +56,7 @@ def erase_text(text: str, yes: bool, json: bool) -> None:
 
 
 def _show_repetitions(repetitions: list[dict[str, Any]], json: bool) -> None:
-    if json:
-        render.json_line(repetitions)
-        return
+    render.finish_as_json(json, repetitions)
     for one in repetitions[:MOST_SHOWN]:
         where = f"{one['table']} {one['key']} {one['field']}".strip()
         render.out.print(f"{render.clean_line(where, 60):<60}  {render.clean_line(one['excerpt'], 160)}")
@@ -73,9 +71,7 @@ def _show_repetitions(repetitions: list[dict[str, Any]], json: bool) -> None:
 
 
 def show_receipt(receipt: dict[str, Any], json: bool) -> None:
-    if json:
-        render.json_line(receipt)
-        return
+    render.finish_as_json(json, receipt)
     render.out.print(
         f"Erased and searched for: {receipt['events']} events, {receipt['rows']} rows, {receipt['copies']} backups and"
         f" copies, {receipt['files']} files changed, {receipt['removed']} files removed. Receipt {receipt['id']}."
@@ -108,13 +104,11 @@ def erase_everything(yes: bool, json: bool) -> None:
     finish_wipe(paths, database_path(paths, open_settings()))
     remove_state(paths)
     lease.release()
-    if json:
-        render.json_line({"erased": str(paths.state), "files": len(shown), "team": told})
-    else:
-        render.out.print(
-            f"Erased: {paths.state}, and {len(shown)} files in projects. Settings and installed hooks are left;"
-            f" `holdfast uninstall` removes the hooks.{told and ' '}{told}"
-        )
+    render.finish_as_json(json, {"erased": str(paths.state), "files": len(shown), "team": told})
+    render.out.print(
+        f"Erased: {paths.state}, and {len(shown)} files in projects. Settings and installed hooks are left;"
+        f" `holdfast uninstall` removes the hooks.{told and ' '}{told}"
+    )
 
 
 def _tell_team(paths: Paths) -> str:

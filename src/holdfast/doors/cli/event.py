@@ -31,9 +31,7 @@ def list_events(
     """List the newest events, oldest first."""
     session = _full_id(session)
     page = client.ask_view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
-    if json:
-        render.json_line(page)
-        return
+    render.finish_as_json(json, page)
     for event in page["events"]:
         render.out.print(render.event_line(event))
     if not page["events"]:
@@ -69,9 +67,7 @@ def tail(
 def show(seq: int, json: Json = False) -> None:
     """Show one event with all its fields."""
     event = client.ask_view("log.event", seq=seq)
-    if json:
-        render.json_line(event)
-        return
+    render.finish_as_json(json, event)
     render.out.print(render.event_line(event))
     for name, value in event["data"].items():
         render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean_line(value, 2000)))
@@ -96,7 +92,5 @@ def _nothing_found(session: str, kinds: list[str], before: int) -> str:
 
 
 def _show_event(event: dict[str, Any], json: bool) -> None:
-    if json:
-        render.json_line(event)
-    else:
-        render.out.print(render.event_line(event))
+    render.finish_as_json(json, event)
+    render.out.print(render.event_line(event))

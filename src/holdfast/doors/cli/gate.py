@@ -60,9 +60,7 @@ def status(session: Session = "", json: Json = False) -> None:
     """Show what is required here, what is satisfied, and what resolves the rest."""
     answer = client.ask_view("gates.status", **_caller_context(session=session))
     answer["enforcement"] = agent_enforcement(answer["agent"])
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     render.out.print(_status_headline(answer))
     for one in answer["requirements"]:
         render.out.print(_requirement_line(one))
@@ -124,9 +122,7 @@ def _requirement_line(one: dict[str, Any]) -> Text:
 def list_requirements(json: Json = False) -> None:
     """List the requirements of this project, and those that could be enabled."""
     answer = client.ask_view("gates.list")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     table = render.plain_table("requirement", "type", "scope", "refuses", "resolved by")
     for one in answer["requirements"]:
         moments = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
@@ -192,9 +188,7 @@ def _allow(
 
 
 def _show_change(answer: dict[str, Any], what: str, json: bool) -> None:
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     names = [one if isinstance(one, str) else one["name"] for one in answer["requirements"]]
     whom = f"session {answer['session'][:8]}" if answer["session"] else "everyone"
     render.out.print(f"{what}: {', '.join(names)} ({whom}, branch {answer['branch'] or '-'})")
@@ -214,9 +208,7 @@ def pause(
         seconds=parse_duration(duration), everywhere=everywhere, session_only=session_only, why=why, code=code
     )
     answer = client.run_command("gates.pause", **args)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     until = f"until {render.clock_time(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
     render.out.print(f"gates are paused in {answer['where']}, {until}")
 
@@ -225,7 +217,8 @@ def pause(
 def resume(json: Json = False) -> None:
     """End a pause: the gates refuse again."""
     answer = client.run_command("gates.resume", **_caller_context())
-    render.json_line(answer) if json else render.out.print("gates are active again")
+    render.finish_as_json(json, answer)
+    render.out.print("gates are active again")
 
 
 @app.command()
@@ -245,16 +238,15 @@ def accept(
         render.out.print("Not accepted: what is in force stays in force.")
         raise typer.Exit(1)
     answer = client.run_command("gates.accept", **_caller_context(code=code))
-    render.json_line(answer) if json else render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
+    render.finish_as_json(json, answer)
+    render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
 
 
 @app.command()
 def codes(json: Json = False) -> None:
     """Show one-time codes that prove a person asked. Only in your own terminal."""
     answer = client.ask_view("gates.codes")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for one in answer["codes"]:
         render.out.print(f"{one['code']}  {render.clean_line(one['act'], 120)}  ({render.clean_line(one['why'], 120)})")
     if not answer["codes"]:
@@ -265,9 +257,7 @@ def codes(json: Json = False) -> None:
 def prune(json: Json = False) -> None:
     """Remove the state of branches that git no longer knows."""
     answer = client.run_command("gates.prune", **_caller_context())
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     render.out.print(f"pruned: {', '.join(answer['pruned'])}" if answer["pruned"] else "nothing to prune")
 
 
@@ -275,9 +265,7 @@ def prune(json: Json = False) -> None:
 def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
     """Explain why a call was refused or allowed."""
     answer = client.ask_view("gates.explain", **_caller_context(seq=seq))
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     what = answer["what"] if isinstance(answer["what"], str) else ", ".join(answer["what"])
     render.out.print(
         f"{answer['seq']}  {render.clock_time(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean_line(what, 100)}"
@@ -303,9 +291,7 @@ def replay(
     answer = client.ask_view(
         "gates.replay", **_caller_context(seconds=parse_duration(since), settings=rules, everywhere=everywhere)
     )
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
     render.out.print(f"{calls} and {stops} would have been refused by {', '.join(answer['rules']) or 'no rule'}.")
     for case in answer["cases"][:40]:
@@ -332,13 +318,12 @@ def _read_rules(file: Path) -> dict[str, Any]:
 def verify(json: Json = False) -> None:
     """Check the settings for mistakes and for skills that are not installed. Exits 1 if there are any."""
     answer = client.ask_view("gates.verify", **_caller_context())
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{answer['requirements']} requirements, {len(answer['problems'])} problems")
-        for problem in answer["problems"]:
-            render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
-    raise typer.Exit(0 if answer["good"] else 1)
+    code = 0 if answer["good"] else 1
+    render.finish_as_json(json, answer, code)
+    render.out.print(f"{answer['requirements']} requirements, {len(answer['problems'])} problems")
+    for problem in answer["problems"]:
+        render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -371,9 +356,7 @@ def init(
     if trusts:
         trust_file(file)
     path = str(file)
-    if json:
-        render.json_line({"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
-        return
+    render.finish_as_json(json, {"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
     render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
     for name, skills in useless.items():
         render.out.print(

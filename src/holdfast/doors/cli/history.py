@@ -45,9 +45,7 @@ def history(
         "kinds": kind or [], "failed": failed, "since": parse_moment(since, now_ms()) if since else 0, "before": before,
     }  # fmt: skip
     answer = client.ask_view("log.history", query=" ".join(query or ()), limit=limit, **filters)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for hit in answer["hits"]:
         _show_hit(hit, answer["words"])
     _show_footer(answer, is_narrowed=any(filters.values()))

@@ -58,7 +58,8 @@ def import_history(
             for importer, file in fresh:
                 _import_file(importer, file, location, sender)
                 bar.advance(task, _size_of(file))
-    render.json_line(total.describe()) if json else _show_totals(total, dry_run)
+    render.finish_as_json(json, total.describe())
+    _show_totals(total, dry_run)
 
 
 def _size_of(file: Path) -> int:

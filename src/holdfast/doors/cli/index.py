@@ -33,9 +33,7 @@ def status(
     """Show what is indexed, how fresh it is, and what is running."""
     answer = client.ask_view("reindex.status")
     answer["runs"] = client.ask_view("reindex.runs", limit=runs) if runs else []
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     _show_index(answer)
     _show_runs(answer)
 
@@ -56,9 +54,7 @@ def rebuild(wait: Wait = True, json: Json = False) -> None:
 def why(file: str, json: Json = False) -> None:
     """Show whether a file is indexed, with its chunks, or why not."""
     answer = client.ask_view("reindex.why", file=absolute_path(file))
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["indexed"]:
         render.out.print(f"{render.clean_line(answer['path'])} is not in the index: {answer['reason']}.")
         raise typer.Exit(1)
@@ -72,9 +68,7 @@ def why(file: str, json: Json = False) -> None:
 def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
     """List files that are not indexed, with the reason."""
     answer = client.ask_view("reindex.left_out", limit=limit)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for one in answer:
         render.out.print(Text(f"{one['reason']:<24} {render.clean_line(one['path'])}"))
 
@@ -88,9 +82,7 @@ def flag(
     if reset:
         client.run_command("reindex.mark", shown=False)
     answer = client.ask_view("reindex.flag")
-    if json:
-        render.json_line({**answer, "would_trigger": not answer["shown"]})
-        return
+    render.finish_as_json(json, {**answer, "would_trigger": not answer["shown"]})
     render.out.print(f"State file session:  {render.clean_line(answer['stored_id'] or 'none')}")
     render.out.print(f"Current session:     {render.clean_line(answer['session_id'] or 'none')}")
     render.out.print(f"Sessions match:      {answer['stored_id'] == answer['session_id']}")
@@ -101,13 +93,10 @@ def flag(
 def _run_index(*, rebuild: bool, wait: bool, json: bool) -> None:
     decided = client.run_command("reindex.run", rebuild=rebuild)
     last = _watch_run(decided["run"], json) if wait else None
-    if json:
-        render.json_line({"decided": decided, "last": last})
-    elif last is None:
-        render.out.print("It runs in the background. See: holdfast index status")
-    else:
-        render.out.print(_run_summary(last))
-    raise typer.Exit(0 if last is None or last["status"] in ("completed", "unchanged") else 1)
+    code = 0 if last is None or last["status"] in ("completed", "unchanged") else 1
+    render.finish_as_json(json, {"decided": decided, "last": last}, code)
+    render.out.print(_run_summary(last) if last else "It runs in the background. See: holdfast index status")
+    raise typer.Exit(code)
 
 
 def _watch_run(run_id: str, quiet: bool) -> dict[str, Any]:

@@ -35,9 +35,7 @@ def install(
     plans = [hooks.plan_install(one, level, root) for one in agents]
     if not dry_run:  # Planned again: hooks and MCP server may go into one file.
         plans = [hooks.install_hooks(one, level, root) for one in agents]
-    if json:
-        render.json_line([_plan_fields(plan, dry_run) for plan in plans])
-        return
+    render.finish_as_json(json, [_plan_fields(plan, dry_run) for plan in plans])
     for plan in plans:
         _show_plan(plan, dry_run, put_in=True)
 
@@ -56,9 +54,7 @@ def uninstall(
     plans = [plan for plan in plans if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
-    if json:
-        render.json_line([_plan_fields(plan, dry_run) for plan in plans])
-        return
+    render.finish_as_json(json, [_plan_fields(plan, dry_run) for plan in plans])
     for plan in plans:
         _show_plan(plan, dry_run, put_in=False)
     if not plans:

@@ -46,16 +46,14 @@ def acquire(
 ) -> None:  # fmt: skip
     """Take a lease, waiting in line. It is free again when released, or when the owner's process is gone."""
     answer = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
-    if json:
-        render.json_line(answer)
-    elif answer["answer"] == "granted":
-        render.out.print(
-            f"{name} is yours (process {answer['pid']}, token {answer['token']}). holdfast lease release {name}"
-        )
-    else:
+    is_granted = answer["answer"] == "granted"
+    render.finish_as_json(json, answer, 0 if is_granted else EXIT_BUSY)
+    if not is_granted:
         render.err.print(f"{name} is not free: {render.clean_line(answer['why'])}")
-    if answer["answer"] != "granted":
         raise typer.Exit(EXIT_BUSY)
+    render.out.print(
+        f"{name} is yours (process {answer['pid']}, token {answer['token']}). holdfast lease release {name}"
+    )
 
 
 @lease_app.command()
@@ -67,19 +65,15 @@ def release(
 ) -> None:
     """Give a lease back."""
     answer = client.run_command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
+    render.finish_as_json(json, answer)
+    render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
 
 
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
     """List holders and waiters."""
     answer = client.ask_view("project.leases")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["leases"]:
         render.out.print("Nothing is held.")
     for lease in answer["leases"]:

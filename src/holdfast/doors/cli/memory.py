@@ -37,9 +37,7 @@ def search(
     answer = client.ask_view(
         "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
     )
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for hit in answer["hits"]:
         _print_memory(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
     if not answer["hits"]:
@@ -63,9 +61,7 @@ def list_memories(
     """List the newest memories of this project."""
     wanted_status = "candidate" if candidates else status
     answer = client.ask_view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for doc in answer["observations"]:
         _print_memory(doc["id"], doc["type"], doc["at"], doc["text"], _shown_status(doc))
     if not answer["observations"]:
@@ -84,9 +80,7 @@ def _shown_status(doc: dict[str, Any]) -> str:
 def show(id: Id, json: Json = False) -> None:
     """Show one memory in full, with its source events."""
     doc = client.ask_view("memory.show", id=id)
-    if json:
-        render.json_line(doc)
-        return
+    render.finish_as_json(json, doc)
     render.out.print(Text(render.clean_line(doc["text"], 4000), style="bold"))
     for name in (
         "id",
@@ -111,9 +105,7 @@ def show(id: Id, json: Json = False) -> None:
 def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
     """Show what was said before and after it."""
     answer = client.ask_view("memory.around", id=id, limit=limit)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for one in answer["said"]:
         _print_memory(one["id"], one["kind"], one["at"], one["text"])
 
@@ -261,9 +253,7 @@ def injected(
 ) -> None:
     """Show what was injected from memory, word for word."""
     answer = client.ask_view("memory.injected", session=session, limit=limit, everywhere=everywhere)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for one in answer["injected"]:
         head = f"{render.clock_time(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
         render.out.print(Text(render.clean_line(f"{head}, {one['tokens']} tokens"), style="dim"))
@@ -277,9 +267,7 @@ def injected(
 def meter(json: Json = False) -> None:
     """Show what the model that reads finished turns cost, if one is enabled."""
     answer = client.ask_view("memory.meter")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     render.out.print(meter_line(answer))
     for day in answer["days"]:
         failed = f", {day['failed']} failed" if day["failed"] else ""
@@ -320,19 +308,15 @@ def handoff(
 ) -> None:
     """Prepare a session's work: the next agent that starts in this project receives it, once."""
     answer = client.run_command("memory.handoff", session=session, note=note)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for words in answer["text"].split("\n"):
         render.out.print(_clean_text(words))
     render.out.print(Text("The next session that starts here is told this, once.", style="dim"))
 
 
 def _show_change(doc: dict[str, Any], how: str, json: bool) -> None:
-    if json:
-        render.json_line(doc)
-    else:
-        render.out.print(f"{render.clean_line(doc['id'])} {how}.")
+    render.finish_as_json(json, doc)
+    render.out.print(f"{render.clean_line(doc['id'])} {how}.")
 
 
 def _print_memory(id: str, kind: str, at: int, text: str, status: str = "") -> None:

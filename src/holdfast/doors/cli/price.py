@@ -46,9 +46,7 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
         fix = f"Set one: holdfast price set {model} --input N --output N"
         raise CommandRefused(f"no price is known for {model}", fix=fix)
     rows = [(name, price, name in prices.own) for name in names for price in prices.models[name]]
-    if json:
-        render.json_line([{"model": name, "own": own, **_price_fields(price)} for name, price, own in rows])
-        return
+    render.finish_as_json(json, [{"model": name, "own": own, **_price_fields(price)} for name, price, own in rows])
     table = render.plain_table("model", "from", "input", "output", "cache read", "write 5m", "write 1h", "")
     for name, price, own in rows:
         table.add_row(name, price.since.isoformat(), *_format_rates(price), "yours" if own else "")

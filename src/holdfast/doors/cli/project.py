@@ -30,9 +30,7 @@ Id = Annotated[str, typer.Argument(help="e.g. task_003")]
 def list_tasks(json: Json = False) -> None:
     """List open tasks, the most pressing first."""
     answer = fresh_view("project.tasks")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["tasks"]:
         message = (
             "Nothing needs doing."
@@ -58,9 +56,8 @@ def _task_line(task: dict[str, Any]) -> Text:
 def why(task: Id, json: Json = False) -> None:
     """Explain why a task exists, and when it is done."""
     answer = fresh_view("project.task", id=task)
-    if json:
-        render.json_line(answer)
-    elif answer["open"]:
+    render.finish_as_json(json, answer)
+    if answer["open"]:
         _show_task(answer)
     else:
         render.out.print(
@@ -82,9 +79,8 @@ def _show_task(task: dict[str, Any]) -> None:
 def next_task(json: Json = False) -> None:
     """Show the most pressing task."""
     answer = fresh_view("project.next")
-    if json:
-        render.json_line(answer)
-    elif answer["task"]:
+    render.finish_as_json(json, answer)
+    if answer["task"]:
         _show_task(answer["task"])
     else:
         render.out.print("Nothing needs doing." if answer["known"] else "Nothing is known yet: holdfast state refresh")
@@ -101,20 +97,16 @@ def add(
     """Add a task of your own to the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
     answer = client.run_command("project.add_task", **fields)
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{answer['id']}  {render.clean_line(answer['description'], 200)}")
+    render.finish_as_json(json, answer)
+    render.out.print(f"{answer['id']}  {render.clean_line(answer['description'], 200)}")
 
 
 @task_app.command()
 def done(task: Id, json: Json = False) -> None:
     """Close a task of your own. Derived ones close by themselves."""
     answer = client.run_command("project.finish_task", id=task)
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{answer['id']} is done: {render.clean_line(answer['description'], 200)}")
+    render.finish_as_json(json, answer)
+    render.out.print(f"{answer['id']} is done: {render.clean_line(answer['description'], 200)}")
 
 
 @task_app.command()
@@ -125,7 +117,5 @@ def dismiss(
 ) -> None:
     """Dismiss a task. It returns if its cause changes and is found again."""
     answer = client.run_command("project.dismiss_task", id=task, reason=reason)
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{answer['id']} is dismissed: {render.clean_line(answer['description'], 200)}")
+    render.finish_as_json(json, answer)
+    render.out.print(f"{answer['id']} is dismissed: {render.clean_line(answer['description'], 200)}")

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
@@ -96,6 +97,13 @@ def json_text(value: Any) -> str:
 
 def json_line(value: Any) -> None:
     print(json_text({"schema": SCHEMA, "data": value}))
+
+
+def finish_as_json(asked: bool, value: Any, code: int = 0) -> None:
+    """With --json, print the value and end the command; otherwise return, so that the command prints it for people."""
+    if asked:
+        json_line(value)
+        raise typer.Exit(code)
 
 
 def print_text(text: str) -> None:

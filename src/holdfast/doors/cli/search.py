@@ -57,9 +57,7 @@ def search(
 
 
 def _show_hits(answer: dict[str, Any], json: bool) -> None:
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for hit in answer["hits"]:
         _show_hit(hit)
     if not answer["hits"]:
@@ -74,9 +72,7 @@ def _show_related(location: str, limit: int, json: bool) -> None:
 
 def _show_outline(file: str, json: bool) -> None:
     answer = client.ask_view("reindex.outline", file=absolute_path(file))
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
     for one in answer["definitions"]:
         lines = f"{one['line']}-{one['end']}"
@@ -85,9 +81,7 @@ def _show_outline(file: str, json: bool) -> None:
 
 def _show_symbol(name: str, json: bool) -> None:
     answer = client.ask_view("reindex.symbol", symbol=name)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for title in ("definitions", "uses", "tests"):
         if answer[title]:
             render.out.print(f"{title} ({len(answer[title])})")

@@ -62,9 +62,7 @@ def tenant(
     url = database_url(database)
     migrate_database(url)
     issued = add_tenant(url, name, admin)
-    if json:
-        render.json_line({"tenant": name, "admin": admin, "code": issued.code, "until": issued.until})
-        return
+    render.finish_as_json(json, {"tenant": name, "admin": admin, "code": issued.code, "until": issued.until})
     print(issued.code)
     render.err.print(f"{admin} joins {name} with it, within a day: holdfast team join URL --code CODE")
 

@@ -49,9 +49,7 @@ def register(root: typer.Typer) -> None:
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
     answer = client.ask_view("sessions.who")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         return
@@ -74,7 +72,8 @@ def statusline(
         "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
-    render.json_line(shown) if json else print(shown["text"])
+    render.finish_as_json(json, shown)
+    print(shown["text"])
 
 
 def json_from_stdin() -> dict[str, Any]:
@@ -109,9 +108,7 @@ def list_sessions(
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.current_project() if here else ""
     answer = client.ask_view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["sessions"]:
         render.out.print(
             "No sessions yet. Is everything set up? holdfast doctor"
@@ -143,9 +140,7 @@ def show(
 ) -> None:
     """Show one session: facts, turns and summary."""
     answer = client.ask_view("sessions.show", id=session, turns=turns)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for name, value in _session_facts(answer):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean_line(value, 1000)))
     render.out.print()
@@ -172,9 +167,7 @@ def timeline(
 ) -> None:
     """Show every prompt and tool call of a session, in order."""
     answer = client.ask_view("sessions.timeline", id=session, limit=limit, before=before)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if answer["next"]:
         render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
     turn = -1
@@ -206,9 +199,7 @@ def recover(
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to repeat."""
     answer = client.run_command("sessions.recover", kind=kind)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for name, sessions in answer.items():
         render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
 
@@ -257,10 +248,8 @@ def _print_table(table: Table) -> None:
 
 
 def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) -> None:
-    if json:
-        render.json_line(answer)
-    else:
-        render.out.print(f"{done if answer['changed'] else already}: {render.clean_line(answer['id'])}")
+    render.finish_as_json(json, answer)
+    render.out.print(f"{done if answer['changed'] else already}: {render.clean_line(answer['id'])}")
 
 
 def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:

@@ -55,10 +55,8 @@ def refresh(json: Json = False) -> None:
 
     _refresh_project()
     answer = client.ask_view("project.tasks")
-    if json:
-        render.json_line({"root": answer["root"], "tasks": len(answer["tasks"])})
-    else:
-        render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
+    render.finish_as_json(json, {"root": answer["root"], "tasks": len(answer["tasks"])})
+    render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
@@ -114,9 +112,7 @@ def diff(
     from holdfast.doors.cli import render
 
     answer = client.ask_view("project.diff", a=a, b=b)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     for one in answer["differences"]:
         line = Text(f"{render.clean_line(one['path'], 80)}: ")
         line.append(_brief_value(one["before"]), style="red")
@@ -142,15 +138,12 @@ def validate(file: File, json: Json = False) -> None:
     from holdfast.features.project.document.schema import check
 
     report = check(_read_text(file), str(file))
-    if json:
-        render.json_line(report)
-    elif report["valid"]:
-        render.out.print(f"{file}: valid, version {report['version']}")
-    else:
-        render.out.print(f"{file}: not valid")
-        for problem in report["problems"]:
-            render.out.print(f"  {render.clean_line(problem, 300)}")
-    raise typer.Exit(0 if report["valid"] else 1)
+    code = 0 if report["valid"] else 1
+    render.finish_as_json(json, report, code)
+    render.out.print(f"{file}: valid, version {report['version']}" if report["valid"] else f"{file}: not valid")
+    for problem in report["problems"]:
+        render.out.print(f"  {render.clean_line(problem, 300)}")
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -168,9 +161,8 @@ def migrate(
     if write:
         backup = _replace_file(file, answer["text"])
         answer["kept"] = str(backup)
-    if json:
-        render.json_line(answer)
-    elif write:
+    render.finish_as_json(json, answer)
+    if write:
         render.out.print(f"{file}: now version 4; the old one is {answer['kept']}")
     else:
         _print_text(answer["text"])
@@ -229,9 +221,7 @@ def resolve(
 
     override = os.environ.get("CLAUDE_PROJECT", "")
     answer = client.run_command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     render.out.print(f"{answer['project']}  ({answer['confidence']:.0%} sure)")
     for name, signal in answer["signals"].items():
         signal_project = signal["project"] or "nothing"

@@ -44,10 +44,8 @@ def status(json: Json = False) -> None:
     pid = answer.get("pid", 0)
     meter = _model_meter() if pid else {}
     installed = installing.where_installed()
-    if json:
-        fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
-        render.json_line(fields)
-        raise typer.Exit(1 if obstacle else 0)
+    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
+    render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
         render.out.print(_log_line(answer))

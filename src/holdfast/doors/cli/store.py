@@ -44,20 +44,19 @@ def verify(
         "journal_waits": status["bodies"]["journal_waits"],
     }
     good = not (answer["gaps"] or answer["missing"] or answer["waiting"] or answer["journal_waits"])
-    if json:
-        render.json_line({"good": good, **answer})
-    else:
-        render.out.print(
-            f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
-        )
-        render.out.print(f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool.")
-        for gap in answer["gaps"]:
-            render.out.print(f"  missing: {gap[0]} to {gap[1]}")
-        for key in answer["missing"][:20]:
-            render.out.print(f"  acknowledged but not in the log: {key}")
-        if answer["journal_waits"]:
-            render.out.print(f"  {client.JOURNAL_WAITS}: what is missing may lie there.")
-    raise typer.Exit(0 if good else 1)
+    code = 0 if good else 1
+    render.finish_as_json(json, {"good": good, **answer}, code)
+    render.out.print(
+        f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
+    )
+    render.out.print(f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool.")
+    for gap in answer["gaps"]:
+        render.out.print(f"  missing: {gap[0]} to {gap[1]}")
+    for key in answer["missing"][:20]:
+        render.out.print(f"  acknowledged but not in the log: {key}")
+    if answer["journal_waits"]:
+        render.out.print(f"  {client.JOURNAL_WAITS}: the missing events may be there.")
+    raise typer.Exit(code)
 
 
 def _acknowledged_keys() -> list[str]:
@@ -87,9 +86,7 @@ def rebuild(
             if "progress" in line:
                 bar.update(task, completed=line["progress"][0], total=line["progress"][1])
             summary = line.get("done", summary)
-    if json:
-        render.json_line(summary)
-        return
+    render.finish_as_json(json, summary)
     verdict = (
         "state = replay" if not summary["differences"] else f"{len(summary['differences'])} differed and were mended"
     )
@@ -101,10 +98,8 @@ def rebuild(
 def backup(json: Json = False) -> None:
     """Make a checked copy of the database now. (One is made every day; seven are kept.)"""
     made = client.ask_daemon("backup")
-    if json:
-        render.json_line(made)
-    else:
-        render.out.print(f"Written and checked: {made['path']}")
+    render.finish_as_json(json, made)
+    render.out.print(f"Written and checked: {made['path']}")
 
 
 def restore(

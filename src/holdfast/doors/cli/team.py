@@ -101,10 +101,10 @@ def join(
         "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
     )
     client.ask_daemon("team_forward")
-    if json:
-        render.json_line({"tenant": joined.tenant, "person": joined.person, "role": joined.role, "level": chosen})
-    else:
-        render.out.print(f"You are {joined.person} ({joined.role}) in {joined.tenant}. Next: holdfast team board")
+    render.finish_as_json(
+        json, {"tenant": joined.tenant, "person": joined.person, "role": joined.role, "level": chosen}
+    )
+    render.out.print(f"You are {joined.person} ({joined.role}) in {joined.tenant}. Next: holdfast team board")
 
 
 def _sign_on(address: str, tenant: str) -> str:
@@ -285,10 +285,8 @@ def sent(
     events = [event for batch in SentLog(files).batches() for event in batch.events]
     words = list_words(files)
     some, said = (events[-count:], words[-count:]) if count else (events, words)
-    if json:
-        counts = {"kept": len(events), "words_kept": len(words)}
-        render.json_line({"events": msgspec.to_builtins(some), "words": msgspec.to_builtins(said), **counts})
-        return
+    counts = {"kept": len(events), "words_kept": len(words)}
+    render.finish_as_json(json, {"events": msgspec.to_builtins(some), "words": msgspec.to_builtins(said), **counts})
     left: list[Any] = [*some, *({"at": one.at, "path": one.path, "body": one.body} for one in said)]
     for one in left:
         render.print_text(f"{msgspec.json.encode(one).decode()}\n")

@@ -49,9 +49,7 @@ def ask_as_person(act: str, method: str, path: str, answer: type[T], body: Any =
 
 
 def show_lines(value: Any, json: bool, lines: list[str]) -> None:
-    if json:
-        render.json_line(value)
-        return
+    render.finish_as_json(json, value)
     for line in lines:
         # Spaces stay as they are, because they form columns.
         print(strip_controls(line.replace("\n", " "))[:2000])

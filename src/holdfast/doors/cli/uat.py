@@ -52,9 +52,7 @@ def list_runs(
         _list_scenarios(json)
         return
     answer = client.ask_view("uat.list", all=all_, status="active" if active else "", limit=limit)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if not answer["runs"]:
         render.out.print("No UAT runs here. Begin one with: holdfast uat start SCENARIO")
         return
@@ -69,9 +67,7 @@ def list_runs(
 
 def _list_scenarios(json: bool) -> None:
     answer = client.ask_view("uat.scenarios")
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     table = render.plain_table("scenario", "steps", "file", "description")
     for one in answer["scenarios"]:
         table.add_row(*(Text(render.clean_line(one[name], 80)) for name in ("name", "steps", "file", "description")))
@@ -95,9 +91,7 @@ def show(
         )
         return
     answer = client.ask_view("uat.show", run=run, session=session, calls=calls)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     _show_head(answer)
     for step in answer["plan"]:
         line = Text("  ") + _status_mark(step["verdict"])
@@ -199,10 +193,8 @@ def signal(
         return
     value = client.ask_view("uat.signal", signal=name, run=run, session=session) if name else None
     value = value if name else client.ask_view("uat.signals", run=run, session=session)
-    if json:
-        render.json_line(value)
-    else:
-        print(render.json_text(value))
+    render.finish_as_json(json, value)
+    print(render.json_text(value))
 
 
 @app.command()
@@ -240,9 +232,7 @@ def report(
     made = _wait_until_done(client.run_command("uat.report", run=run, session=session, formats=formats))
     if "reports" not in made:
         raise CommandRefused(made.get("message", "the report could not be written"))
-    if json:
-        render.json_line(made["reports"])
-        return
+    render.finish_as_json(json, made["reports"])
     for one in made["reports"]:
         render.out.print(Text(f"Written: {render.clean_line(one['path'], 500)}"))
 
@@ -260,9 +250,7 @@ def suite(
         _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
     answer = client.ask_view("uat.suite", tag=tag)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
     for row in answer["scenarios"]:
         trend = Text("").join(_status_mark(point["outcome"]) for point in row["trend"])
@@ -281,9 +269,7 @@ def import_results(
 ) -> None:
     """Import the results of a test runner as a run: a test is a step, a retry an attempt."""
     answer = client.run_command("uat.import", path=str(file.absolute()), scenario=name)
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     if answer["again"]:
         render.out.print("This file was imported before, and has not changed since:")
     for run in answer["runs"]:
@@ -304,9 +290,7 @@ def compare(
     if pictures and answer["screenshots"]:
         made = _wait_until_done(client.run_command("uat.compare", run=before, other=after))
         answer |= {"screenshots": made["pairs"], "report": made.get("report", "")}
-    if json:
-        render.json_line(answer)
-        return
+    render.finish_as_json(json, answer)
     _show_comparison(answer)
 
 
@@ -348,16 +332,15 @@ def validate(
         print(msgspec.json.format(msgspec.json.encode(client.ask_view("uat.schema")), indent=2).decode())
         return
     answer = client.ask_view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
-    if json:
-        render.json_line(answer)
-    else:
-        for one in answer["mistakes"]:
-            where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
-            render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
-        looked_at = render.counted(answer["files"], "file", "files")
-        mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
-        render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
-    raise typer.Exit(1 if answer["mistakes"] else 0)
+    code = 1 if answer["mistakes"] else 0
+    render.finish_as_json(json, answer, code)
+    for one in answer["mistakes"]:
+        where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
+        render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
+    looked_at = render.counted(answer["files"], "file", "files")
+    mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
+    render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -405,9 +388,9 @@ def run_suite(
         results.append(uat_runner.run_scenario(chosen, scenario, minutes * 60, words))
         if not json:
             _show_result(results[-1])
-    if json:
-        render.json_line(results)
-    raise typer.Exit(0 if all(one["outcome"] == "passed" for one in results) else 1)
+    code = 0 if all(one["outcome"] == "passed" for one in results) else 1
+    render.finish_as_json(json, results, code)
+    raise typer.Exit(code)
 
 
 def _show_result(one: dict[str, Any]) -> None:
@@ -434,9 +417,7 @@ def clean(
 ) -> None:
     """Remove the files of old runs of this project. The log keeps the runs."""
     made = _wait_until_done(client.run_command("uat.clean", days=days, dry=dry))
-    if json:
-        render.json_line(made)
-        return
+    render.finish_as_json(json, made)
     for path in made["removed"]:
         render.out.print(Text(render.clean_line(path, 500)))
     render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
@@ -457,9 +438,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_answer(payload: Any, words: str, json: bool) -> None:
-    if json:
-        render.json_line(payload)
-        return
+    render.finish_as_json(json, payload)
     for line in words.splitlines():
         render.out.print(Text(render.clean_line(line, 600)))
 

@@ -39,17 +39,9 @@ def up(
     agents_here = look_at_agents(self_test=self_test)
     history = _importable_history()
     todo = next_commands(agents_here)
-    if json:
-        agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents_here]
-        answer = {
-            "pid": pid,
-            "state": str(client.state_paths().state),
-            "agents": agents,
-            "next": todo,
-            "history": history,
-        }
-        render.json_line({**answer, "refused": refused})
-        return
+    agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents_here]
+    answer = {"pid": pid, "state": str(client.state_paths().state), "agents": agents, "next": todo, "history": history}
+    render.finish_as_json(json, {**answer, "refused": refused})
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.state_paths().state}.")
     # A step shown with its agent is not repeated here.
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
