@@ -16,7 +16,6 @@ from holdfast.core.machine import look_up_process
 from holdfast.core.times import now_ms
 from holdfast.daemon.ingest.log import Log
 from holdfast.daemon.service import Daemon
-from holdfast.features.gates.settings import PRESETS
 from holdfast.paths import Paths
 from tests.bench.figures import fact, figure, heading
 from tests.kit import World, git
@@ -25,6 +24,14 @@ MOST_CALLS, MOST_FILES = 350, 40
 ROUNDS = 30
 EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}}
 COMMAND = {"tool_name": "Bash", "tool_input": {"command": "git commit -am 'work in progress'"}}
+RULES = """
+requirements:
+  commit_plan: {enabled: true}
+  tested:
+    type: evidence
+    command_pattern: 'git\\s+commit'
+    evidence: {command: ['pytest*'], after_edit: 'src/**'}
+"""
 Site = tuple[str, str]
 
 
@@ -80,8 +87,7 @@ def _daemon(root: Path) -> tuple[Daemon, Path]:
     git(world.project, "commit", "-q", "--allow-empty", "-m", "first")
     config = world.root / "config"
     config.mkdir()
-    rules = "".join(f"  {name}: {{enabled: true}}\n" for name in PRESETS["strict"])
-    (config / "settings.yaml").write_text(f"requirements:\n{rules}")
+    (config / "settings.yaml").write_text(RULES)
     os.environ.update({k: v for k, v in world.env.items() if k.startswith(("HOLDFAST", "XDG", "HOME"))})
     paths = Paths(world.root / "state").prepare()
     return Daemon(paths, Log(paths.log_file)), world.project

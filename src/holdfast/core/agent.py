@@ -1,8 +1,10 @@
 """The contract of a coding agent: reading its hooks, writing its answers, and what it enforces."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,9 +113,10 @@ _known: dict[str, Agent] = {}
 
 
 def use_agents(agents: Mapping[str, Agent]) -> None:
-    """Registers the agents that features look up by name."""
+    """Register the agents that features look up by name."""
     _known.clear()
     _known.update(agents)
+    _hook_files.cache_clear()
 
 
 def known_agent(name: str) -> Agent | None:
@@ -131,10 +134,17 @@ def agent_programs() -> frozenset[str]:
 
 def is_hook_file(path: str) -> bool:
     """Return whether an agent reads hooks from this file, at any level."""
+    suffixes, globs = _hook_files()
+    return path.endswith(suffixes) or globs.fullmatch(path) is not None
+
+
+@cache
+def _hook_files() -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """The suffixes and the globs of all files that may hold hooks, in a form that is quick to test."""
     setups = [agent.setup for agent in _known.values() if agent.setup]
-    return any(path.endswith(f"/{file}") for setup in setups for file in setup.files.values()) or any(
-        fnmatchcase(path, f"*/{glob}") for setup in setups for glob in setup.hooks_too
-    )
+    suffixes = tuple(f"/{file}" for setup in setups for file in setup.files.values())
+    globs = "|".join(translate(f"*/{glob}") for setup in setups for glob in setup.hooks_too)
+    return suffixes, re.compile(globs or r"(?!)")
 
 
 def agent_folders() -> list[str]:

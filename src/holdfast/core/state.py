@@ -12,6 +12,7 @@ from holdfast.core.ports import Doc, Ref, StateRow, Store
 HOT_DOCUMENTS = 1500
 ABSENT: Any = object()
 """Not in memory. None is a document that does not exist."""
+NO_FEATURES: Mapping[str, Any] = MappingProxyType({})
 
 
 class HotDocuments:
@@ -99,10 +100,12 @@ def state_row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
 class FeatureState:
     """A feature's view of the working set (`State` in `decide` and `enqueue`)."""
 
-    def __init__(self, work: WorkingSet, before_read: Callable[[str], None] | None = None) -> None:
-        self._work, self._before_read = work, before_read
+    def __init__(
+        self, work: WorkingSet, behind: Mapping[str, Any] = NO_FEATURES, catch_up: Callable[[str], None] | None = None
+    ) -> None:
+        self._work, self._behind, self._catch_up = work, behind, catch_up
 
     def get(self, kind: str, key: str) -> Doc | None:
-        if self._before_read:
-            self._before_read(kind)
+        if self._behind and self._catch_up:
+            self._catch_up(kind)
         return self._work.get(Ref(kind, key))

@@ -1,6 +1,6 @@
 """Runs one transaction: each event is reduced, derived from and decided by pure functions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import lexists
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core import text
 from holdfast.core.decision import NOTHING, Decision, merge_decisions
 from holdfast.core.event import Event, dedupe_key, derived_event, is_within_window
-from holdfast.core.feature import Decide, Enqueue, Feature, Keys
+from holdfast.core.feature import Decide, Enqueue, Feature
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade, InjectedContext
@@ -58,10 +58,10 @@ class Transaction:
     def __init__(self, engine: "Engine", head: int, *, past: bool = False, lazy: bool = False) -> None:
         self.engine, self.seq, self.past = engine, head, past
         self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
-        self.state = FeatureState(self.work, self._catch_up_owner if lazy else None)
         self._lazy = lazy
         self._behind: dict[str, tuple[Feature, list[Event]]] = {}
         """Events that a feature's documents don't reflect yet, oldest first."""
+        self.state = FeatureState(self.work, self._behind, self._catch_up_owner)
         self.events: list[Event] = []
         """The events it adds to the log."""
         # By kind and dedupe key; a job without one gets a number instead and stays separate.
@@ -139,7 +139,7 @@ class Transaction:
                     self._behind[feature.name] = feature, [event]
             return event
         for feature in subscribers.reducers:
-            self._reduce(feature, event, feature.keys)
+            self._reduce(feature, event, self._refs(feature, event))
         if subscribers.enqueuers and not self.past:
             settings = self._settings(event.project)
             for feature, enqueue in subscribers.enqueuers:
@@ -148,8 +148,6 @@ class Transaction:
 
     def _catch_up_owner(self, kind: str) -> None:
         """Bring the feature that owns this kind of document up to date."""
-        if not self._behind:
-            return
         owner = self.engine.document_owners.get(kind)
         if owner is None:  # A plain document may be anybody's.
             self.catch_up_all()
@@ -171,7 +169,7 @@ class Transaction:
         # Before any change: if the store fails here, the event is reduced later, and only once.
         self.work.prefetch(refs)
         event = events.pop(0)
-        self._reduce(feature, event, lambda _event: refs)
+        self._reduce(feature, event, refs)
         if feature.enqueue and feature.enqueues(event.kind) and not self.past:
             self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
 
@@ -185,16 +183,16 @@ class Transaction:
         for job in jobs:
             self._enqueue(job)
 
-    def _refs(self, feature: Feature, event: Event) -> list[Ref]:
+    def _refs(self, feature: Feature, event: Event) -> Sequence[Ref]:
         try:
             return [*feature.keys(event)]
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return []
 
-    def _reduce(self, feature: Feature, event: Event, keys: Keys) -> None:
+    def _reduce(self, feature: Feature, event: Event, refs: Iterable[Ref]) -> None:
         try:
-            for ref in keys(event):
+            for ref in refs:
                 before = self.work.get(ref)
                 after = feature.reduce(before, event, ref)
                 # `reduce` returns the same object if nothing changed; then no row is written.
