@@ -1,6 +1,7 @@
 """Identifies machine, boot and process by the kernel, and holds the one daemon lease of a state folder."""
 
 import contextlib
+import ctypes
 import fcntl
 import functools
 import gc
@@ -18,6 +19,13 @@ def collect_garbage_rarely() -> None:
     """For long-running processes: what is loaded now never dies, and scanning it repeatedly is wasted."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+def release_unused_memory() -> None:
+    """Return free heap pages to the system, where the C library can (glibc)."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Process(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import HoldfastError, StoreDamaged
+from holdfast.core.machine import release_unused_memory
 from holdfast.core.times import DAY, now_ms
 from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup
@@ -17,6 +18,8 @@ EXPIRE_AT_ONCE = 500
 ERASE_AGAIN_S = 60.0
 # Seconds allowed for one page of history or old bodies.
 INDEX_PATIENCE_S = 5.0
+# After so many events, and so many seconds without one, unused memory goes back to the system.
+MANY_EVENTS, QUIET_S = 5_000, 10.0
 
 
 class Housekeeping:
@@ -28,10 +31,19 @@ class Housekeeping:
         self._expired = False
         self._next_erasures = time.monotonic() + ERASE_AGAIN_S
         self._encryption: BodyEncryption | None = None
+        self._released_at = 0
+        """The head of the log when memory was last released."""
 
     def round(self) -> None:
         # Each on its own: a failed backup does not prevent retention.
-        for duty in (self._check_once, self._back_up, self._expire, self._retry_erasures, self._encrypt_bodies):
+        for duty in (
+            self._check_once,
+            self._back_up,
+            self._expire,
+            self._retry_erasures,
+            self._encrypt_bodies,
+            self._release_memory,
+        ):
             try:
                 duty()
             except Exception as error:
@@ -52,6 +64,13 @@ class Housekeeping:
     def check_again(self) -> None:
         """Request a check, because a reader met damage."""
         self._checked = False
+
+    def _release_memory(self) -> None:
+        """An import leaves much of the heap unused, which the allocator would keep."""
+        head = self._daemon.app.engine.head
+        if head - self._released_at >= MANY_EVENTS and self._daemon.seconds_without_events() >= QUIET_S:
+            self._released_at = head
+            release_unused_memory()
 
     def _back_up(self) -> None:
         if time.monotonic() < self._next_backup:

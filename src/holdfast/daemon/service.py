@@ -300,8 +300,11 @@ class Daemon:
         self.log.max_bytes = settings.log_mb << 20
         idle_s = settings.idle_exit_minutes * 60
         # Viewers on the control socket keep it running without events.
-        if idle_s and time.monotonic() - self._last_event > idle_s and not self.background.watched():
+        if idle_s and self.seconds_without_events() > idle_s and not self.background.watched():
             self.stop("idle")
+
+    def seconds_without_events(self) -> float:
+        return time.monotonic() - self._last_event
 
     def take_noticed(self, events: Sequence[Event]) -> None:
         """On the writer thread: append what a feature's watcher noticed."""
