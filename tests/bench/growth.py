@@ -55,7 +55,7 @@ def _fill(world: World) -> None:
     end = msgspec.structs.replace(tool, kind="session.ended", tool="", data={"reason": "exit"}, body=b"")
     began = time.perf_counter()
     for start in range(0, EVENTS, BATCH):
-        app.engine.handle([_nth(tool, end, start + n) for n in range(BATCH)], past=True)
+        app.engine.handle([_nth(tool, end, start + n) for n in range(BATCH)], imported=True)
     app.store.close()
     fact("filled through the engine", f"{EVENTS / (time.perf_counter() - began):,.0f} /s")
 

@@ -63,7 +63,7 @@ def fill(store: SqliteStore, count: int) -> float:
     made = made_entries(count)
     while entries := list(itertools.islice(made, PORTION)):
         after = HistoryMark(entries[-1].seq)
-        with store.transaction(lasting=False):
+        with store.transaction(durable=False):
             assert store.index_history(entries, str(before), str(after))
         before = after
     return time.process_time() - began

@@ -76,8 +76,8 @@ def test_an_imported_session_keeps_to_its_agent_too(app: App):
         Event(key="a", kind="prompt.submitted", at=AT, session="s1", agent="qwen", data={"prompt": "of qwen", "imported": "qwen"}),
         Event(key="b", kind="model.answered", at=AT, session="s1", agent="qwen", data={"imported": "qwen"}),
     ]  # fmt: skip
-    assert [outcome.seq > 0 for outcome in app.engine.handle(old, past=True)] == [True, True]
-    assert [outcome.seq for outcome in app.engine.handle(old, past=True)] == [0, 0]
+    assert [outcome.seq > 0 for outcome in app.engine.handle(old, imported=True)] == [True, True]
+    assert [outcome.seq for outcome in app.engine.handle(old, imported=True)] == [0, 0]
     reader = app.store.reader()
     assert {e.kind for e in reader.events(EventQuery(session="s1~qwen"))} == {"prompt.submitted", "model.answered"}
     told = {agent: told_by_hooks(reader, agent, "s1") for agent in ("claude-code", "qwen", "gemini")}

@@ -118,7 +118,7 @@ def test_what_no_decision_asks_for_is_reduced_after_the_answer(tmp_path: Path) -
             "with this call, and with the record of the answer before"
         )
         assert reduced == ["asked tool.finished"]
-        engine.commit(transaction, lasting=True)
+        engine.commit(transaction, durable=True)
         assert sorted(reduced) == [
             f"{name} {kind}" for name in ("asked", "unasked") for kind in ("decision.made", "tool.finished")
         ]
@@ -142,8 +142,8 @@ def test_a_store_that_fails_after_the_answer_makes_nothing_count_twice(tmp_path:
         return load(refs)
 
     with mock.patch.object(store, "load", failing), pytest.raises(StoreUnavailable):
-        engine.commit(transaction, lasting=True)
-    engine.commit(transaction, lasting=True)
+        engine.commit(transaction, durable=True)
+    engine.commit(transaction, durable=True)
     reader = store.reader()
     assert [COUNT_OF[name].load(reader, "s-1") for name in ("asked", "unasked")] == [{"n": 2}, {"n": 2}]
     reader.close()
@@ -160,7 +160,7 @@ def test_jobs_are_asked_for_once_each_in_the_order_of_the_events(tmp_path: Path)
     store = SqliteStore(tmp_path / "log.db")
     engine = an_engine(store, a_keeper("asked", [], decide=deny_by_count, enqueue=enqueue))
     transaction, _ = engine.apply([a_delivery(mode="ask")])
-    engine.commit(transaction, lasting=True)
+    engine.commit(transaction, durable=True)
     assert seen == [("tool.finished", 1), ("decision.made", 2)], "each sees the state as its event left it"
     assert len(transaction.jobs) == 2
     store.close()
@@ -183,7 +183,7 @@ def _documents_of(folder: Path, *, lazily: bool) -> dict[str, Any]:
             delivery = a_delivery(key=f"key{n:03}", event=hook, mode="ask", at=NOON + n * 1000, cwd="/nowhere/at/all",
                                   body=json.dumps(body).encode())  # fmt: skip
             if lazily:
-                app.engine.commit(app.engine.apply([delivery])[0], lasting=True)
+                app.engine.commit(app.engine.apply([delivery])[0], durable=True)
             else:
                 app.engine.handle([delivery])
         with closing(app.store.reader()) as reader:

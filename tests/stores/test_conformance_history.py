@@ -26,7 +26,7 @@ def append(store: Store, *given: Event) -> None:
 
 def index_all(store: Store, reader: Reader, limit: int = 2) -> None:
     while page := next_page(reader, limit):
-        with store.transaction(lasting=False):
+        with store.transaction(durable=False):
             assert store.index_history(page.entries, str(page.before), str(page.after))
 
 

@@ -114,6 +114,6 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
         """Return the delivery as one whose question was never answered."""
         return msgspec.structs.replace(self, mode="tell", missed=self.missed or self.mode == "ask")
 
-    def unawaited(self) -> "Delivery":
+    def without_reply(self) -> "Delivery":
         """Return the delivery as one that nobody waits for."""
         return msgspec.structs.replace(self, mode="tell")

@@ -85,24 +85,24 @@ class Engine:
         items: Sequence[Delivery | Event | Arrival],
         also: Callable[[Store], None] | None = None,
         *,
-        past: bool = False,
-        lasting: bool = True,
+        imported: bool = False,
+        durable: bool = True,
     ) -> list[Outcome]:
         """Apply and commit items in one store transaction. `also` joins it, e.g. the end of a job.
 
-        `past` items create state and derived events, but no jobs or decisions. Without `lasting`, the events must be
-        on disk elsewhere until the next lasting transaction.
+        `imported` items create state and derived events, but no jobs or decisions. Without `durable`, the events must be
+        on disk elsewhere until the next durable transaction.
         """
         # Before the transaction, because reading inspects files and may run git.
         arrivals = [self._arrive(item) for item in items]
         self._begin()
-        with self.store.transaction(lasting=lasting) as head:
-            transaction = self._begin_transaction(head, past=past)
+        with self.store.transaction(durable=durable) as head:
+            transaction = self._begin_transaction(head, imported=imported)
             outcomes = transaction.apply(arrivals)
             transaction.write()
             if also:
                 also(self.store)
-        self._written(transaction, lasting=lasting)
+        self._written(transaction, durable=durable)
         return outcomes
 
     def apply(self, deliveries: Sequence[Delivery]) -> tuple[Transaction, list[Outcome]]:
@@ -114,12 +114,12 @@ class Engine:
         self.open_transaction = transaction
         return transaction, outcomes
 
-    def commit(self, transaction: Transaction, *, lasting: bool) -> None:
+    def commit(self, transaction: Transaction, *, durable: bool) -> None:
         """Write an applied transaction. If the store fails it stays open and can be committed later."""
-        with self.store.transaction(lasting=lasting):
+        with self.store.transaction(durable=durable):
             transaction.write()
         self.open_transaction = None
-        self._written(transaction, lasting=lasting)
+        self._written(transaction, durable=durable)
 
     def discard(self) -> None:
         """Drop an applied transaction that cannot be written; the caller delivers its items another way."""
@@ -191,20 +191,20 @@ class Engine:
             for part in feature.content_parts(section)
         ]
 
-    def _begin_transaction(self, head: int, *, past: bool = False, lazy: bool = False) -> Transaction:
+    def _begin_transaction(self, head: int, *, imported: bool = False, lazy: bool = False) -> Transaction:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
         # Someone else wrote since then, so cached documents may be stale.
         if head != self.head:
             self.hot.forget()
-        return Transaction(self, head, past=past, lazy=lazy)
+        return Transaction(self, head, imported=imported, lazy=lazy)
 
     # ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
+    def _written(self, transaction: Transaction, *, durable: bool = True) -> None:
         self.head = transaction.seq
         # An empty transaction syncs nothing.
-        if lasting and transaction.events:
+        if durable and transaction.events:
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
         transaction.work.keep_committed()

@@ -146,10 +146,10 @@ class Store(Protocol):
 
     path: Path
 
-    def transaction(self, *, lasting: bool = True) -> AbstractContextManager[int]:
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[int]:
         """Begin, yield the last seq, commit durably; any error rolls back.
 
-        A power cut may undo a transaction without `lasting`, but never part of it and never an earlier lasting one.
+        A power cut may undo a transaction without `durable`, but never part of it and never an earlier durable one.
         """
         ...
 

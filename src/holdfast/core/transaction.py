@@ -55,8 +55,8 @@ class Transaction:
     one of its documents is read, at the latest when the transaction is written, because most features have no
     answer to most questions."""
 
-    def __init__(self, engine: "Engine", head: int, *, past: bool = False, lazy: bool = False) -> None:
-        self.engine, self.seq, self.past = engine, head, past
+    def __init__(self, engine: "Engine", head: int, *, imported: bool = False, lazy: bool = False) -> None:
+        self.engine, self.seq, self.imported = engine, head, imported
         self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
         self._lazy = lazy
         self._behind: dict[str, tuple[Feature, list[Event]]] = {}
@@ -118,7 +118,7 @@ class Transaction:
         event = self._append(arrival.event)
         for made in self._following(event):
             self._append(made)
-        if arrival.missed and not self.past:
+        if arrival.missed and not self.imported:
             self._note_missed(event, arrival.client_verdict)
         # Last: features decide by the state that includes this event and everything derived from it.
         decision, reply = self._answer(event) if arrival.waits else (NOTHING, b"")
@@ -140,7 +140,7 @@ class Transaction:
             return event
         for feature in subscribers.reducers:
             self._reduce(feature, event, self._refs(feature, event))
-        if subscribers.enqueuers and not self.past:
+        if subscribers.enqueuers and not self.imported:
             settings = self._settings(event.project)
             for feature, enqueue in subscribers.enqueuers:
                 self._enqueue_jobs(feature, enqueue, event, settings)
@@ -170,7 +170,7 @@ class Transaction:
         self.work.prefetch(refs)
         event = events.pop(0)
         self._reduce(feature, event, refs)
-        if feature.enqueue and feature.enqueues(event.kind) and not self.past:
+        if feature.enqueue and feature.enqueues(event.kind) and not self.imported:
             self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
 
     def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
@@ -213,7 +213,7 @@ class Transaction:
         """Derive everything before appending any of it, so that every feature sees the state this event left. Derived
         events are not derived from again."""
         subscribers, following = self.engine.subscribers_of(event.kind), list[Event]()
-        derivers = subscribers.historians if self.past else subscribers.derivers
+        derivers = subscribers.historians if self.imported else subscribers.derivers
         settings = self._settings(event.project) if derivers else {}
         for feature, derive in derivers:
             try:

@@ -237,7 +237,9 @@ class Control:
         # Read and redacted in this thread: hooks only wait while the writer writes.
         events = imported.accept_imported_events(request.get("events"), app.features, app.engine.ports.scrub_fields)
         app.engine.enrich_history(arrival.event for arrival in events)
-        outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
+        outcomes = (
+            self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, imported=True)) if events else []
+        )
         self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 

@@ -143,8 +143,8 @@ class Worker:
 
     def _change_rows(self, work: Callable[[Store], T]) -> T:
         store = self._engine().store
-        # Not lasting: a claim lost in a power cut is made again.
-        with store.transaction(lasting=False):
+        # Not durable: a claim lost in a power cut is made again.
+        with store.transaction(durable=False):
             return work(store)
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
@@ -174,7 +174,7 @@ class Worker:
             # One transaction: if the lease is lost, `_finish` raises and the events are not stored either. Nobody waits
             # for its sync: after a power cut the job is there again.
             self._calls.call(
-                lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job), lasting=False)
+                lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job), durable=False)
             )
         except LeaseLost:
             self._log("job.lease-lost", job=job.kind)

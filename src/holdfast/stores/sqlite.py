@@ -41,8 +41,8 @@ class SqliteStore:
         self._new_names: list[str] = []
 
     @contextlib.contextmanager
-    def transaction(self, *, lasting: bool = True) -> Iterator[int]:
-        with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
+    def transaction(self, *, durable: bool = True) -> Iterator[int]:
+        with translate_sqlite_errors(self.path), contextlib.nullcontext() if durable else self._not_lasting():
             # IMMEDIATE takes the write lock at once; taken after reads it could be refused in the middle.
             self._db.execute("begin immediate")
             try:
@@ -55,7 +55,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _not_lasting(self) -> Iterator[None]:
-        """Nothing is synced now; the next lasting commit syncs it too, because SQLite's log is one file."""
+        """Nothing is synced now; the next durable commit syncs it too, because SQLite's log is one file."""
         self._db.execute("pragma synchronous=normal")
         try:
             yield

@@ -53,7 +53,7 @@ def bring(app: App, history: list[dict[str, Any]]) -> list[Event]:
     raw = msgspec.Raw(msgspec.json.encode(history))
     arrivals = accept_imported_events(raw, app.features, app.engine.ports.scrub_fields)
     app.engine.enrich_history(arrival.event for arrival in arrivals)
-    app.engine.handle(arrivals, past=True)
+    app.engine.handle(arrivals, imported=True)
     reader = app.store.reader()
     try:
         return reader.events(EventQuery(limit=100))

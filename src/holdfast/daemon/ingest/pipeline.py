@@ -141,13 +141,13 @@ class IngestPipeline:
         events: Sequence[Delivery | Event | Arrival],
         also: Callable[[Store], None] | None = None,
         *,
-        past: bool = False,
-        lasting: bool = True,
+        imported: bool = False,
+        durable: bool = True,
     ) -> list[Outcome]:
-        """Append events of commands, jobs and importers after everything acknowledged. Without `lasting` a power cut
+        """Append events of commands, jobs and importers after everything acknowledged. Without `durable` a power cut
         may undo them, as a whole and with everything after them."""
         self._clear_way()
-        return self._engine().handle(events, also, past=past, lasting=lasting)
+        return self._engine().handle(events, also, imported=imported, durable=durable)
 
     def store_spooled(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         """None: not now; the spool keeps them."""
@@ -194,7 +194,7 @@ class IngestPipeline:
     def _journal_unapplied(self, batch: Batch) -> bool:
         try:
             # Redacted before it is journaled: the disk may hold nothing that the log would not.
-            clean = [self._engine().ports.clean(delivery).unawaited() for delivery in batch.deliveries]
+            clean = [self._engine().ports.clean(delivery).without_reply() for delivery in batch.deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
         if not self._journal.add([JournalEntry(delivery) for delivery in clean]):
@@ -212,7 +212,7 @@ class IngestPipeline:
             outcomes = self._guard.commit(batch.deliveries, lambda engine, _: self._apply(engine, batch))
         if batch.stage is Stage.READY:
             # They are answered now: applied again after damage, they must not be answered again.
-            batch.deliveries = [delivery.unawaited() for delivery in batch.deliveries]
+            batch.deliveries = [delivery.without_reply() for delivery in batch.deliveries]
             self._batches.append(batch)
         else:
             batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
@@ -227,7 +227,7 @@ class IngestPipeline:
                 batch.transaction = transaction
                 batch.advance(Stage.READY)
             else:
-                engine.commit(transaction, lasting=True)
+                engine.commit(transaction, durable=True)
         except Exception:
             # What was applied in memory and is on no disk must not stay in the documents.
             engine.discard()
@@ -239,12 +239,12 @@ class IngestPipeline:
     def flush(self, most: int | None = None) -> None:
         """Apply and write what was acknowledged, or `most` of it. After a failure it is retried later."""
         # Half full: store durably now, so that the journal can be overwritten from its beginning.
-        lasting = self._journal.half_full
+        durable = self._journal.half_full
         self._store_ready()
         if self._batches and not self._blocked:
             # The journal is overwritten only once all of it is in the store.
             waiting = self._batches[:]
-            self._store_journaled(waiting if lasting or most is None else _first_few(waiting, most), lasting)
+            self._store_journaled(waiting if durable or most is None else _first_few(waiting, most), durable)
         # Before the journal can be cleared: every acknowledged key is in one of the two files.
         if self._ledger:
             self._ledger.write()
@@ -282,10 +282,10 @@ class IngestPipeline:
         elif batch.transaction is not self._engine().open_transaction:
             batch.transaction = None  # It can only be applied anew.
 
-    def _store_journaled(self, batches: Sequence[Batch], lasting: bool) -> None:
+    def _store_journaled(self, batches: Sequence[Batch], durable: bool) -> None:
         deliveries = [delivery for batch in batches for delivery in batch.deliveries]
         try:
-            outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, lasting=lasting))
+            outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, durable=durable))
             self._note_stored(batches, deliveries, outcomes)
         finally:
             # The guard now holds what it could not store.

@@ -63,7 +63,7 @@ class StoreGuard:
         engine = self._engine()
         try:
             if transaction and transaction is engine.open_transaction:  # else damage was mended meanwhile
-                engine.commit(transaction, lasting=False)
+                engine.commit(transaction, durable=False)
                 return True
         except StoreUnavailable as error:
             self._refuse(error)
