@@ -36,7 +36,7 @@ def test_a_view_that_was_edited_is_set_aside_and_the_log_says_so(writer: Writer,
     writer.files.put(File(path, b"{3}"))
     assert path.read_bytes() == b"{3}"
     assert writer.kept() == [b"{edited}"]
-    assert "somebody else wrote or changed it" in writer.log.read_text()
+    assert "it was written or changed by someone else" in writer.log.read_text()
 
 
 def test_the_originals_state_files_count_where_they_lie(writer: Writer, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_status_fails_and_says_why_nothing_can_start(world: World, spoil, reason
     agent = world.session("s1")
     agent.start()
     world.cli("daemon", "stop")
-    assert "not running (hooks start it by themselves)" in world.cli("status")
+    assert "not running (hooks start it automatically)" in world.cli("status")
     spoil(world)
     for words in ((), ("status",)):
         told = " ".join(world.cli(*words, code=1).split())

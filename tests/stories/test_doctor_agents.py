@@ -30,7 +30,9 @@ def program(world: World, name: str, version: str) -> dict[str, str]:
 
 def test_an_agent_without_hooks_is_named_with_the_command(world):
     (world.home / ".qwen").mkdir()
-    assert findings(world, "Qwen") == ["Qwen Code is here, but has no hooks of ours → holdfast install --agent qwen"]
+    assert findings(world, "Qwen") == [
+        "Qwen Code is installed, but Holdfast's hooks are not → holdfast install --agent qwen"
+    ]
     world.cli("install", "--agent", "qwen")
     assert findings(world, "Qwen") == []
 
@@ -64,7 +66,7 @@ def test_an_agent_that_is_too_old(world):
     world.env |= program(world, "gemini", "0.9.0")
     world.cli("install", "--agent", "gemini")
     assert findings(world, "0.9.0") == [
-        "Gemini CLI 0.9.0 is older than 0.26.0, the first whose hooks we know → update it"
+        "Gemini CLI 0.9.0 is older than 0.26.0, the first version with known hooks → update it"
     ]
 
 

@@ -96,7 +96,7 @@ class BodyEncryption:
             self.left = max(0, (self.left or 0) - self._daemon.call(lambda seqs=seqs: self._change_some(seqs)))
             after = seqs[-1]
             if self._daemon.app.cipher.wanted != wanted:
-                raise StoreUnavailable("the setting was changed meanwhile; the next round goes on")
+                raise StoreUnavailable("the setting changed meanwhile; the next round continues")
 
     def _change_some(self, seqs: list[int]) -> int:
         store = self._daemon.app.store

@@ -201,7 +201,7 @@ def carry_out(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
                 save_intent(daemon.paths, intent)
             daemon.log("erase.not-finished", id=intent.id, attempts=intent.attempts, error=type(error).__name__)
             detail = error.detail if isinstance(error, HoldfastError) else type(error).__name__
-            raise NotFinished(detail, fix="It is tried again by itself.") from error
+            raise NotFinished(detail, fix="It is retried automatically.") from error
 
 
 def finish_open_erasures(daemon: "Daemon") -> None:
@@ -345,7 +345,7 @@ class _Erasure:
     def _rewrite_rows(self, db: apsw.Connection) -> int:
         there = db.execute("select count(*) from sqlite_schema where name in ('events', 'facts', 'jobs')").get
         if there != 3:
-            raise StoreUnavailable("it is not a database of ours")
+            raise StoreUnavailable("it is not a Holdfast database")
         # Documents are derived and may quote it: in copies they are dropped, not searched.
         drop_documents(db)
         sql = EraseSql(db, self._daemon.app.cipher)

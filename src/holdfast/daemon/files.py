@@ -112,7 +112,7 @@ class FileWriter:
         kept_path = self._footprint.set_aside(file.path)
         self._log(
             "file.set-aside",
-            why="somebody else wrote or changed it",
+            why="it was written or changed by someone else",
             path=str(file.path),
             kept=str(kept_path),
             events=len(events),

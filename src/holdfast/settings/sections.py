@@ -186,7 +186,9 @@ class Store(Section):
     ] = 90
     encrypt_bodies: Annotated[
         bool,
-        Meta(description="Encrypts stored payloads; the key lies in the system's keyring. Counts only for the user."),
+        Meta(
+            description="Encrypts stored payloads with a key in the system's keyring. Only the user's setting counts."
+        ),
     ] = False
     size_warn_mb: Annotated[int, Meta(ge=1, description="`status` warns above this size.")] = 5000
 
@@ -200,8 +202,8 @@ class Daemon(Section):
 
 
 class ContextBudget(Section):
-    start_tokens: Annotated[Tokens, Meta(description="Most tokens told at the start of a session.")] = 1500
-    prompt_tokens: Annotated[Tokens, Meta(description="Most tokens told with a prompt.")] = 400
+    start_tokens: Annotated[Tokens, Meta(description="Most tokens injected at the start of a session.")] = 1500
+    prompt_tokens: Annotated[Tokens, Meta(description="Most tokens injected with a prompt.")] = 400
 
 
 class Redact(Section):

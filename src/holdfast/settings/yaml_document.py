@@ -95,7 +95,7 @@ class _Composer:
     def _count(self, more: int, mark: Any) -> None:
         self.values += more
         if self.values > MOST_VALUES:
-            raise Refused(f"more than {MOST_VALUES} values (aliases counted as what they stand for)", mark)
+            raise Refused(f"more than {MOST_VALUES} values (aliases expanded)", mark)
 
     def _alias(self, event: Any) -> Node:
         anchored = self.anchors.get(event.anchor)

@@ -107,7 +107,7 @@ def _ask(work: Callable[[], T]) -> T:
     """In a thread of its own: a keyring waiting for its user must not block anyone else."""
     answers: list[tuple[T | None, Exception | None]] = []
     if not _asking.acquire(timeout=PATIENCE_S):
-        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is asked again.")
+        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is retried.")
 
     def run() -> None:
         try:
@@ -124,13 +124,13 @@ def _ask(work: Callable[[], T]) -> T:
     thread.start()
     thread.join(PATIENCE_S)
     if not answers:
-        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is asked again.")
+        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is retried.")
     value, error = answers[0]
     if isinstance(error, KeyUnavailable):
         raise error
     if error is not None:
         # Its type only: a backend's message may not be safe to repeat.
         raise KeyUnavailable(
-            f"the keyring failed ({type(error).__name__})", fix="Start or unlock it; it is asked again."
+            f"the keyring failed ({type(error).__name__})", fix="Start or unlock it; it is retried."
         ) from error
     return value  # type: ignore[return-value]

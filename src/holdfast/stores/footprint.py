@@ -71,7 +71,7 @@ class Footprint:
         write_atomically(path, content, mode)
 
     def was_edited(self, path: Path, content: bytes) -> bool:
-        """Return whether we wrote this file and somebody changed it."""
+        """Return whether we wrote this file and it was changed."""
         record = self._records.find(path)
         return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 

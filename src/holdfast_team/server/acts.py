@@ -132,7 +132,9 @@ select key from events where tenant = %(tenant)s and machine = %(machine)s and s
 def take_allowance(row: Mapping[str, Any], count: int, now: int) -> float:
     """What the machine may send after this. Kept in its row, so that all server processes share the limit."""
     if row["events_per_day"] and count and row["used_today"] + count > row["events_per_day"]:
-        raise Refused(429, f"the team's {row['events_per_day']} events of today are used up", "It goes on at 0:00 UTC.")
+        raise Refused(
+            429, f"the team's {row['events_per_day']} events of today are used up", "It continues at 0:00 UTC."
+        )
     most = MACHINE_EVENTS_PER_S * BURST_S
     waited = max(0, now - row["allowance_at"]) / 1000
     # A bucket that fills with time, up to ten seconds' worth.
@@ -293,7 +295,7 @@ where tenant = %(tenant)s and id = %(id)s and promoted_at = 0 returning id, proj
 async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: HandoverRequest, now: int) -> None:
     need_text("a hand-over", request.text, LONGEST_TEXT)
     if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
-        raise Refused(404, f"there is nobody called {request.to[:40]!r} in your team", "See: holdfast team people")
+        raise Refused(404, f"there is no member called {request.to[:40]!r} in your team", "See: holdfast team people")
     words = core.words_key(who.machine, request.words)
     item = {"text": request.text, "session": request.session, "words": words}
     await add_item(tx, channel, who.person, "handover", item, now, project=request.project, person=request.to)

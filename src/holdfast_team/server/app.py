@@ -157,7 +157,7 @@ async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolle
         enrol_request.cursor, now_ms(),
     )  # fmt: skip
     if not rows:
-        what = "this code is not known, was used, or is too old, or this machine is somebody else's in the team"
+        what = "this code is unknown, used or expired, or this machine belongs to another member"
         raise Refused(
             401, what, "Ask for a new code. On a machine that changes hands its person leaves the team first."
         )

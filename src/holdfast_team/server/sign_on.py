@@ -241,7 +241,7 @@ async def admit_person(tx: TenantTransaction, settings: SignOnSettings, signed: 
     if row["blocked_at"]:
         raise Refused(403, f"{signed.person} was revoked", "Ask an admin of your team.")
     if row["subject"] not in ("", signed.subject):
-        raise Refused(403, f"{signed.person} is somebody else at the provider", "Ask an admin of your team.")
+        raise Refused(403, f"{signed.person} is another person at the provider", "Ask an admin of your team.")
     await tx.execute(BIND_PERSON, named)
     return Member(tx.tenant, "", signed.person, row["role"])
 

@@ -655,7 +655,7 @@ def test_hooks_that_were_put_in_and_are_gone_are_named_and_others_are_not(world)
     lost = install.lost_hooks(AGENTS.values(), world.project)
     assert (
         len(lost) == 1
-        and "Claude Code: hooks of ours are gone" in lost[0]
+        and "Claude Code: Holdfast's hooks are missing" in lost[0]
         and "holdfast install --agent claude-code" in lost[0]
     )
     world.file.write_text("{")

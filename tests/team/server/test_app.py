@@ -118,7 +118,7 @@ def test_a_code_works_once_and_secrets_are_stored_as_hashes(team_url: str, ann: 
     ben = Joined(ann.client, code)
     again = ann.client.post("/v1/enrol", json={"code": code, "machine": "another-machine"})
     assert again.status_code == 401 and again.json()["error"].startswith(
-        "this code is not known, was used, or is too old"
+        "this code is unknown, used or expired"
     )
     with owner_connection(team_url) as db:
         tables = [row["name"] for row in db.execute(TENANT_TABLES, (team_schema(team_url),))]

@@ -93,7 +93,7 @@ def test_who_is_not_of_the_domain_not_verified_or_somebody_else_of_the_same_name
     assert come_back(client, tenant, somebody(issuer, "kim@example.org")).status_code == 200
     other = "another-subject"
     httpx.put(f"{issuer}/users/{other}", json={"email": "kim@example.org", "email_verified": True})
-    assert "somebody else" in come_back(client, tenant, other).json()["error"]
+    assert "another person" in come_back(client, tenant, other).json()["error"]
     client.cookies.clear()
 
 

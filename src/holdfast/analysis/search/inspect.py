@@ -107,9 +107,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
-    return (
-        f"it lies in a folder that is not looked into ({', '.join(sorted(checkout.NOT_WALKED & {*path.split('/')}))})"
-    )
+    return f"it is in a folder that is not indexed ({', '.join(sorted(checkout.NOT_WALKED & {*path.split('/')}))})"
 
 
 def files_left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:

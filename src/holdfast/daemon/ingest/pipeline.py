@@ -56,7 +56,7 @@ TRANSITIONS: dict[Stage, dict[Stage, str]] = {
         Stage.STORED: "the journal takes nothing: written, then answered",
         Stage.HELD: "the store takes nothing either",
     },
-    Stage.READY: {Stage.STORED: "written as it was applied, or applied anew after damage"},
+    Stage.READY: {Stage.STORED: "written as it was applied, or applied again after damage"},
     Stage.HELD: {Stage.STORED: "the store takes it at a later tick"},
     Stage.STORED: {},
     Stage.REFUSED: {},

@@ -51,7 +51,7 @@ def status(json: Json = False) -> None:
     answer = client.ask_daemon("status") if pid else {}
     render.finish_as_json(json, {"running": bool(pid), **answer})
     if not pid:
-        render.out.print("The daemon is not running. Hooks start it by themselves; or: holdfast daemon start")
+        render.out.print("The daemon is not running. Hooks start it automatically; or run: holdfast daemon start")
     else:
         memory = format_bytes(answer["memory_bytes"])
         render.out.print(

@@ -29,7 +29,7 @@ LOOK_AT = "Who waits for you: g n · what was refused and why: g g · what needs
 def demo(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the dashboard in the browser.")] = True,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the folder there afterwards.")] = False,
-    still: Annotated[bool, typer.Option("--still", help="Nothing goes on after the day has been played.")] = False,
+    still: Annotated[bool, typer.Option("--still", help="Stop after the day has been played.")] = False,
     json: Json = False,
 ) -> None:
     """Play a recorded day of agents in a temporary folder and open the dashboard on it, until Ctrl-C."""

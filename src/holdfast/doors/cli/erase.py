@@ -122,7 +122,7 @@ def _tell_team(paths: Paths) -> str:
     try:
         receipt = forget_everything(connect_team(membership))
     except HoldfastError as error:
-        return f"The team's server was not told ({error.message}): what this machine sent is still there."
+        return f"The team's server could not be informed ({error.message}): what this machine sent is still there."
     if receipt.words is None:
         return "The team's server is too old to forget a whole machine: what this machine sent is still there."
     return f"The team's server forgot {receipt.events} events and {receipt.rows} rows. Its receipt {receipt.id}."

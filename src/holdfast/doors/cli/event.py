@@ -46,7 +46,7 @@ def list_events(
 def tail(
     session: Session = "",
     limit: Limit = 10,
-    follow: Annotated[bool, typer.Option("--follow/--no-follow", "-f", help="Go on as events come.")] = True,
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", "-f", help="Follow new events.")] = True,
     json: Json = False,
 ) -> None:
     """Show the last events, then each new one as it happens."""

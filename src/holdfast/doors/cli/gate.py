@@ -83,8 +83,8 @@ def agent_enforcement(agent: str) -> dict[str, str]:
     return {moment: entry.enforces.get(kind, "observe") if entry else "observe" for moment, kind in at.items()}
 
 
-REFUSED_CALLS = {"prevent": "refused calls do not run", "retry": "refused calls run, and the agent is told"}
-REFUSED_STOPS = {"prevent": "a refused stop does not happen", "retry": "a refused stop makes it go on"}
+REFUSED_CALLS = {"prevent": "refused calls do not run", "retry": "refused calls run, and the agent gets the reason"}
+REFUSED_STOPS = {"prevent": "a refused stop does not happen", "retry": "a refused stop makes it continue"}
 
 
 def _enforcement_text(held: dict[str, str]) -> str:
@@ -230,12 +230,12 @@ def accept(
     if not differences:
         render.out.print("Nothing waits to be accepted.")
         return
-    render.out.print("The settings ask for less than what is in force:")
+    render.out.print("The settings require less than what is in force:")
     for difference in differences:
         render.out.print(Text(f"  {render.clean_line(difference, 400)}", style="yellow"))
     if not yes and not typer.confirm("Accept this?"):
         client.run_command("gates.keep", **_caller_context())
-        render.out.print("Not accepted: what is in force stays in force.")
+        render.out.print("Not accepted. The current requirements stay in force.")
         raise typer.Exit(1)
     answer = client.run_command("gates.accept", **_caller_context(code=code))
     render.finish_as_json(json, answer)

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 def import_history(
     what: Annotated[list[str] | None, typer.Argument(help=f"Of: {', '.join(IMPORTERS)}. Default: all.")] = None,
     home: Annotated[Path | None, typer.Option("--home", help="Where the agents' folders are.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Read files once more that are known and unchanged.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Read known, unchanged files again.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:

@@ -58,7 +58,7 @@ def uninstall(
     for plan in plans:
         _show_plan(plan, dry_run, put_in=False)
     if not plans:
-        render.out.print("No hooks of ours were found.")
+        render.out.print("Holdfast's hooks aren't installed.")
     _show_files(files)
     if whole and client.running_pid() > 0:
         render.out.print(Text("The daemon still runs, without work: holdfast daemon stop", style="dim"))

@@ -27,7 +27,7 @@ lease_app = typer.Typer(help="Reserve a name while you work; others who want it 
 
 Name = Annotated[str, typer.Argument(help="Any name: git_repository, chezmoi_source, database …")]
 Shared = Annotated[
-    bool, typer.Option("--shared", help="Several may hold it at once, as long as nobody wants it alone.")
+    bool, typer.Option("--shared", help="Several can hold it at once, until someone requests it exclusively.")
 ]
 Ttl = Annotated[float, typer.Option("--ttl", help="Seconds after which it counts as stuck.")]
 Wait = Annotated[
@@ -60,7 +60,7 @@ def acquire(
 def release(
     name: Name,
     pid: Annotated[int, typer.Option("--pid", help="The owner, if it is not you.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Take it away from whoever holds it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Take it from the current holder.")] = False,
     json: Json = False,
 ) -> None:
     """Give a lease back."""

@@ -11,7 +11,7 @@ from holdfast.core.times import DAY, now_ms, time_ago
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 
-app = typer.Typer(help="What is remembered: find, add, forget, vouch for.", no_args_is_help=True)
+app = typer.Typer(help="Search, add, confirm and forget memories.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(help="m… (a memory) or e… (something that was said), as `search` shows it.")]
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In all projects, not only this one.")]
@@ -68,7 +68,7 @@ def list_memories(
         render.out.print(
             "No candidates."
             if wanted_status == "candidate"
-            else "Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT"
+            else "No memories yet. Add one with: holdfast memory add TEXT"
         )
 
 
@@ -112,10 +112,10 @@ def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
 
 @app.command()
 def add(
-    text: Annotated[list[str], typer.Argument(help="What is to be remembered.")],
+    text: Annotated[list[str], typer.Argument(help="The text to remember.")],
     kind: Annotated[str, typer.Option("--type", help="decision, gotcha, preference, …")] = "discovery",
     file: Annotated[list[str] | None, typer.Option("--file", help="A file it is about.")] = None,
-    pin: Annotated[bool, typer.Option("--pin", help="Tell it at every start of a session.")] = False,
+    pin: Annotated[bool, typer.Option("--pin", help="Inject it at every start of a session.")] = False,
     json: Json = False,
 ) -> None:
     """Remember something in your own words."""
@@ -260,7 +260,7 @@ def injected(
         for words in one["text"].split("\n"):
             render.out.print(Text("  ") + _clean_text(words))
     if not answer["injected"]:
-        render.out.print("No agent was told anything from memory yet.")
+        render.out.print("Nothing has been injected from memory yet.")
 
 
 @app.command()
@@ -311,7 +311,7 @@ def handoff(
     render.finish_as_json(json, answer)
     for words in answer["text"].split("\n"):
         render.out.print(_clean_text(words))
-    render.out.print(Text("The next session that starts here is told this, once.", style="dim"))
+    render.out.print(Text("The next session that starts here receives this, once.", style="dim"))
 
 
 def _show_change(doc: dict[str, Any], how: str, json: bool) -> None:

@@ -93,7 +93,7 @@ def set_price(
 
 @price_app.command("import")
 def import_prices(
-    file: Annotated[Path, typer.Argument(help="A list of ours, or a catalogue with prices per token.")],
+    file: Annotated[Path, typer.Argument(help="A Holdfast price list, or a catalogue with prices per token.")],
     since: Annotated[str, typer.Option("--from", help="The day they hold from, where the file names none.")] = "",
     dry_run: DryRun = False,
 ) -> None:

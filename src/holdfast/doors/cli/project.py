@@ -88,7 +88,7 @@ def next_task(json: Json = False) -> None:
 
 @task_app.command()
 def add(
-    description: Annotated[str, typer.Argument(help="What is to be done.")],
+    description: Annotated[str, typer.Argument(help="The task.")],
     priority: Annotated[str, typer.Option("--priority", "-p", help="P0, P1, P2 or P3")] = "P2",
     done_when: Annotated[list[str] | None, typer.Option("--done-when", help="May be given several times.")] = None,
     why: Annotated[str, typer.Option("--why")] = "",

@@ -69,7 +69,7 @@ def tenant(
 
 @app.command("sign-on")
 def sign_on(
-    tenant: Annotated[str, typer.Argument(help="The tenant whose people sign on by it.")],
+    tenant: Annotated[str, typer.Argument(help="The tenant.")],
     issuer: Annotated[str, typer.Option("--issuer", help="The OpenID Connect provider: https://HOST/…")],
     client_id: Annotated[str, typer.Option("--client-id", help="What this server is called there.")],
     claim: Annotated[str, typer.Option("--claim", help="The claim that names a person.")] = "email",

@@ -100,7 +100,7 @@ def list_sessions(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended.")] = False,
     here: OfThisProject = False,
     limit: Limit = 50,
-    before: Annotated[str, typer.Option("--before", help="Go on after a page: the cursor that it printed.")] = "",
+    before: Annotated[str, typer.Option("--before", help="The cursor of the previous page.")] = "",
     json: Json = False,
 ) -> None:
     """List sessions, the latest activity first."""

@@ -11,7 +11,7 @@ from holdfast import client
 from holdfast.core.errors import CommandRefused
 from holdfast.doors.cli.options import Json
 
-app = typer.Typer(help="What is true of this project and what needs doing.", invoke_without_command=True)
+app = typer.Typer(help="Show the state of this project.", invoke_without_command=True)
 
 At = Annotated[
     str, typer.Option("--at", help="As it was then: 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number.")
@@ -95,7 +95,7 @@ def _refresh_project(patience_s: float = PATIENCE_S, *, quick: bool = False) -> 
             )
         if time.monotonic() > deadline:
             raise CommandRefused(
-                f"the look at the project took more than {patience_s:.0f} s", fix="It goes on by itself."
+                f"the look at the project took more than {patience_s:.0f} s", fix="It continues in the background."
             )
         time.sleep(0.02)
 
@@ -149,8 +149,8 @@ def validate(file: File, json: Json = False) -> None:
 @app.command()
 def migrate(
     file: File,
-    write: Annotated[bool, typer.Option("--write", help="Replace the file; the old one is kept beside it.")] = False,
-    observe: Annotated[bool, typer.Option(help="Fill in what is observed here now.")] = True,
+    write: Annotated[bool, typer.Option("--write", help="Replace the file and keep the old one next to it.")] = False,
+    observe: Annotated[bool, typer.Option(help="Fill in what is observed now.")] = True,
     json: Json = False,
 ) -> None:
     """Convert a version 3 (or minimal version 4) file to version 4 on standard output."""

@@ -128,7 +128,7 @@ def _daemon_line(pid: int, answer: dict[str, Any], obstacle: str) -> str:
     if obstacle:
         return f"daemon   {obstacle}"
     if not pid:
-        return "daemon   not running (hooks start it by themselves)"
+        return "daemon   not running (hooks start it automatically)"
     since, memory = time_ago(answer["started"]), format_bytes(answer["memory_bytes"])
     return f"daemon   pid {pid}, started {since}, {memory}, {answer['state']}"
 

@@ -88,7 +88,7 @@ def rebuild(
             summary = line.get("done", summary)
     render.finish_as_json(json, summary)
     verdict = (
-        "state = replay" if not summary["differences"] else f"{len(summary['differences'])} differed and were mended"
+        "state = replay" if not summary["differences"] else f"{len(summary['differences'])} differed and were repaired"
     )
     render.out.print(f"{summary['events']} events replayed, {summary['documents']} documents: {verdict}.")
     for line in summary["differences"][:20]:

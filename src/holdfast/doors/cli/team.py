@@ -73,7 +73,7 @@ def join(
         str, typer.Option("--sign-on", help="The team's name: sign on in the browser and get a code there.")
     ] = "",
     level: Annotated[str, typer.Option("--level", help=f"What you share: {', '.join(LEVELS)}.")] = "facts",
-    history: Annotated[bool, typer.Option("--history", help="Also send what is in the log already.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Also send existing events.")] = False,
     certificate: Annotated[str, typer.Option("--certificate", help="A PEM file with the server's own authority.")] = "",
     yes: Yes = False,
     json: Json = False,
@@ -187,7 +187,7 @@ def leave(yes: Yes = False) -> None:
             team_connection().request("POST", "/v1/leave", dict[str, int])
             notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
-        notice = f"The server could not be told: {error.message}"
+        notice = f"The server could not be informed: {error.message}"
     # Left here even if the server could not be informed.
     client.run_command("team.leave")
     TeamFiles(client.state_paths()).remove_all()

@@ -203,7 +203,7 @@ def list_memories(json: Json = False) -> None:
 
 
 def handoff(
-    to: Annotated[str, typer.Argument(help="The person whose agent goes on.")],
+    to: Annotated[str, typer.Argument(help="The person who continues.")],
     session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
@@ -222,7 +222,7 @@ def handoff(
 @lease_app.command()
 def acquire(
     name: str,
-    paths: Annotated[list[str] | None, typer.Option("--path", help="Files nobody else may edit meanwhile, e.g. 'src/api/**'.")] = None,
+    paths: Annotated[list[str] | None, typer.Option("--path", help="Files that only the holder may edit, e.g. 'src/api/**'.")] = None,
     ttl: Annotated[int, typer.Option("--ttl", help="Seconds it lasts after the last sign of this machine.")] = 300,
     why: Annotated[str, typer.Option("--why", help="Shown to the others.")] = "",
     pid: Annotated[int, typer.Option("--pid", help="Held while it lives. Default: the agent that runs this, else your shell.")] = 0,

@@ -346,7 +346,7 @@ def validate(
 @app.command()
 def init(
     name: Annotated[str, typer.Argument(help="The scenario's name.")] = "login-flow",
-    base_url: Annotated[str, typer.Option("--base-url", help="The address of what is tested.")] = "",
+    base_url: Annotated[str, typer.Option("--base-url", help="The address under test.")] = "",
     record: Annotated[
         bool, typer.Option("--record", help="From what an agent did in a browser, in `--session` or the last one here.")
     ] = False,
@@ -381,7 +381,7 @@ def run_suite(
         render.out.print(Text(f"{chosen.name} runs {len(to_run)} scenarios: {names}."))
         render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
     if not yes:
-        typer.confirm("Go on?", abort=True)
+        typer.confirm("Continue?", abort=True)
     words = uat_runner.split_words(agent_args)
     results = []
     for scenario in to_run:
@@ -434,7 +434,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
         time.sleep(pause)
         # Most jobs are done at once; long ones are polled less and less often.
         pause = min(0.5, pause * 1.5)
-    raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
+    raise CommandRefused("it is not done yet", fix="It continues in the background; see: holdfast daemon logs")
 
 
 def _show_answer(payload: Any, words: str, json: bool) -> None:

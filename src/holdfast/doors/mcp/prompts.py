@@ -11,7 +11,7 @@ from holdfast.doors.mcp.context import Context
 
 PROMPTS = (
     {
-        "name": "hand_over", "title": "Hand over", "description": "A packet from which another agent goes on.",
+        "name": "hand_over", "title": "Hand over", "description": "A packet for the agent that continues.",
         "arguments": [{"name": "note", "description": "What the next one should do first."}],
     },
     {

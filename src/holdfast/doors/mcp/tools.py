@@ -200,7 +200,7 @@ def _state_lines(document: dict[str, Any]) -> Iterator[str]:
     if git["branch"] or git["status"] != "unknown":
         yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
     else:
-        yield "git: unknown (no repository here, or nobody has looked yet)"
+        yield "git: unknown (no repository here, or not checked yet)"
     last = git["last_commit"]
     if isinstance(last, dict):
         yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
@@ -277,7 +277,7 @@ def add_memory(args: AddMemory, context: Context) -> Answer:
     if doc["origin"] == "user":
         confirmation = "Remembered, as your user said it"
     else:
-        confirmation = "Noted as your words; later sessions are told them once a person keeps them"
+        confirmation = "Recorded as your words; later sessions receive them once a person keeps them"
     return Answer(f"{confirmation}: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
 
 
@@ -326,7 +326,7 @@ def list_leases(args: Paged, context: Context) -> Answer:
         for side in ("holders", "waiters")
         for one in lease[side]
     ]
-    return _slice_rows(rows, args, "Nobody holds anything.")
+    return _slice_rows(rows, args, "No leases are held.")
 
 
 def _holder_status(entry: dict[str, Any], side: str) -> str:

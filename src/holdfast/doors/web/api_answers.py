@@ -70,7 +70,7 @@ def decode_cursor(word: str) -> Any:
         # Padding was removed, because a cursor is part of a URL.
         return msgspec.json.decode(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
-        raise CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.") from None
+        raise CommandRefused("this cursor is not valid", fix="Use `next` of the page before.") from None
 
 
 def register_error_handlers(web: FastAPI, log: Log) -> None:

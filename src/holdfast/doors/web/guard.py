@@ -96,7 +96,7 @@ class Guard(LoopbackGuard):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
         # A browser sends the cookie for any page: writing requires a page of ours.
         if permission is Permission.WRITE and not (request_headers.get(b"origin") and self._has_csrf(request_headers)):
-            return 403, "This was not asked from a page of ours."
+            return 403, "This request did not come from a Holdfast page."
         return None
 
     def _refuse_body(self, request_headers: AskedHeaders) -> Refusal | None:

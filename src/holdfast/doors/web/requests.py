@@ -88,4 +88,4 @@ def parse_page_cursor(cursor: str) -> dict[str, int]:
 
 
 def _not_ours() -> CommandRefused:
-    return CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.")
+    return CommandRefused("this cursor is not valid", fix="Use `next` of the page before.")

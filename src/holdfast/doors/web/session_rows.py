@@ -15,7 +15,7 @@ LABELS = {
     "notification": "Notice", "permission.requested": "Asks", "permission.denied": "Refused", "model.switched": "Model",
     "task.created": "Task", "task.completed": "Task done", "elicitation.requested": "Asks", "note.added": "Note",
     "session.lost": "Gone", "session.stale": "Stale", "session.left": "Left", "session.closed": "Closed",
-    "session.reopened": "Reopened", "session.linked": "Goes on from", "session.branched": "Branched",
+    "session.reopened": "Reopened", "session.linked": "Continues", "session.branched": "Branched",
     "answer.undelivered": "Not delivered", "check.finished": "Check", "git.acted": "Git",
     "gates.triggered": "Gate opened", "gates.satisfied": "Gate satisfied", "gates.approved": "Gate approved",
     "gates.cleared": "Gate reopened", "gates.bypassed": "Gate bypassed", "gates.attempted": "Gate attempt",

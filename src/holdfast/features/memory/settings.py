@@ -59,7 +59,7 @@ Globs = Annotated[tuple[str, ...], Meta(max_length=200, extra={"join": True})]
 
 class MemorySettings(Section):
     enabled: Annotated[bool, Meta(description="Make observations from finished turns.")] = True
-    inject: Annotated[bool, Meta(description="Tell agents what is remembered.")] = True
+    inject: Annotated[bool, Meta(description="Inject memories into agents.")] = True
     start_tokens: Annotated[Tokens, Meta(description="Most tokens of memory at the start of a session.")] = 1000
     prompt_tokens: Annotated[Tokens, Meta(description="Most tokens of memory with a prompt.")] = 250
     exclude_paths: Annotated[Globs, Meta(description="Globs: what happens there is not remembered.")] = ()

@@ -90,7 +90,7 @@ def format_duration(ms: int) -> str:
     return f"{ms // HOUR} hours" if ms >= 2 * HOUR else f"{max(1, ms // MINUTE)} minutes"
 
 
-# ── P0: nothing else can go on ───────────────────────────────────────────────────────────────────────────────────────
+# ── P0: nothing else can continue ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def broken_tests(doc: Project, _at: int) -> Iterator[Gap]:

@@ -100,7 +100,7 @@ def related(call: Call) -> dict[str, Any]:
     if line > known.lines:
         raise CommandRefused(
             f"{path} has {known.lines} lines in the index, not {line}",
-            fix=f"What is in it: holdfast search outline {path}",
+            fix=f"Its definitions: holdfast search outline {path}",
         )
     with _translate_index_errors(call):
         answer = cached_searcher(_index_dir(call)).related(path, line, limit, _call_settings(call).index())

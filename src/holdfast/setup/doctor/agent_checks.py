@@ -41,7 +41,9 @@ def check_agents() -> Iterator[Finding]:
         if installed_at:
             yield from _too_old(agent)
         elif is_present(agent) and not (agent.name == "claude-code" and plugin_is_on(project)):
-            yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
+            yield Finding(
+                f"{agent.title} is installed, but Holdfast's hooks are not", f"holdfast install --agent {agent.name}"
+            )
 
 
 def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
@@ -122,4 +124,4 @@ def _too_old(agent: Agent) -> Iterator[Finding]:
     # If the version is unknown, nothing is reported.
     if version and version < agent.setup.oldest:
         needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
-        yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")
+        yield Finding(f"{agent.title} {there} is older than {needed}, the first version with known hooks", "update it")

@@ -177,9 +177,9 @@ def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
             "start or unlock the keyring, or: holdfast config set store.encrypt_bodies false",
         )
     elif bodies.get("wanted") and bodies.get("left"):
-        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon goes on by itself")
+        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon continues by itself")
     if bodies.get("journal_waits"):
-        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they come in by themselves")
+        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they are then read automatically")
     if bodies.get("unreadable"):
         yield Finding(
             f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",
@@ -210,7 +210,7 @@ def _check_gates() -> Iterator[Finding]:
 def _check_owner() -> Iterator[Finding]:
     state = client.state_paths().state
     if state.exists() and state.stat().st_uid != os.geteuid():
-        yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
+        yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder you own")
 
 
 # From the foundation up: a folder of another user explains most of what follows.

@@ -99,7 +99,7 @@ def _version_step(agent: Agent) -> Step:
         return Step("version", None, f"unknown: there is no {named} on the PATH")
     version = version_of(program)
     if not version:
-        return Step("version", None, f"unknown: {agent.program} --version told none")
+        return Step("version", None, f"unknown: {agent.program} --version printed none")
     shown_version = ".".join(map(str, version))
     if agent.setup.oldest and version < agent.setup.oldest:
         needed = ".".join(map(str, agent.setup.oldest))

@@ -300,7 +300,7 @@ def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None
             if wrong:
                 more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
                 mend = f"holdfast install --agent {agent.name} --{level}"
-                lost.append(f"{agent.title}: hooks of ours are gone ({wrong[0]}{more}): {mend}")
+                lost.append(f"{agent.title}: Holdfast's hooks are missing ({wrong[0]}{more}): {mend}")
     return list(dict.fromkeys(lost))
 
 
@@ -377,7 +377,7 @@ def _original_content(layout: Layout, path: Path, now: bytes | None, record: Rec
         return now
     # What somebody changed in a file of ours may be worth keeping.
     if layout.all_ours and record:
-        raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
+        raise InstallRefused("it was changed", where=str(path), fix="Move it away and try again.")
     before = _decode_settings(path, record.original) if record and record.original else ""
     rest = _edit_safely(layout, path, text, lambda: layout.without_ours(text, before))
     # A file that we made, and that holds nothing of others, is removed.

@@ -97,7 +97,7 @@ def _build_or_rebuild(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
     # A damaged index is rebuilt, because it comes from the checkout alone.
     except (database.IndexDamaged, *database.DAMAGE) as error:
         result = _build_index(task, index_dir, tell, rebuild=True)
-        result.reason = f"the index was made anew: {error}"
+        result.reason = f"the index was rebuilt: {error}"
         return result
     finally:
         index_dir.sweep()

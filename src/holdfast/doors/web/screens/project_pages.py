@@ -98,7 +98,7 @@ STATE_SCREEN = Screen(
 
 # Tasks: what needs doing in every project, why, and when it is done; leases.
 
-PRIORITIES = {"P0": "nothing else can go on", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
+PRIORITIES = {"P0": "nothing else can continue", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
 
 
 def tasks_page(visit: Visit) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def refresh(call: JobCall) -> list[Event]:
 
 
 def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> list[Event]:
-    """Of the document on disk, where somebody changed it: the writer of files sets it aside only later."""
+    """Of the document on disk, where it was changed: the writer of files sets it aside only later."""
     path = document_path(doc, settings)
     if not settings.files or not doc.folder:
         return []

@@ -138,7 +138,7 @@ class Scenario(Section, kw_only=True):
         Accessibility | None, Meta(description="axe must have run, and found no more than this.")
     ] = None
     budget_ms: Annotated[Milliseconds | None, Meta(description="A run that takes longer has failed.")] = None
-    base_url: Annotated[Text, Meta(description="The address of what is tested.")] = ""
+    base_url: Annotated[Text, Meta(description="The address under test.")] = ""
     estimated_ms: Annotated[Milliseconds | None, Meta(description="Default: the sum of the steps' expected_ms.")] = None
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=MOST_STEPS)]
     assertions: Annotated[tuple[Assertion, ...], Meta(max_length=MOST_CHECKS)] = ()
