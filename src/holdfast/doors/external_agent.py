@@ -1,8 +1,8 @@
-"""The hook of an agent we do not know: `holdfast-outside NAME MODE EVENT`, with its payload on stdin.
+"""The hook of an agent without an adapter: `holdfast-outside NAME MODE EVENT`, with its payload on stdin.
 
-`holdfast-agent-NAME read EVENT` makes of the payload what docs/agents.md calls plain, `holdfast-agent-NAME write
-EVENT` makes of our plain answer what the agent understands. Whatever goes wrong with them, the agent is not held up and
-its payload is kept as it came. It runs in the agent's own hook, so that a slow program costs nobody else anything.
+`holdfast-agent-NAME read EVENT` converts the payload to the plain form of docs/agents.md, and `holdfast-agent-NAME write
+EVENT` converts our plain answer for the agent. If they fail, the agent continues and its payload is stored unchanged.
+All of it runs in the agent's own hook, so a slow program delays nobody else.
 """
 
 import os

@@ -1,12 +1,12 @@
-"""The light half of the command line: hands a command to the warm CLI server, and runs nothing itself.
+"""The light half of the command line: hands a command to the warm CLI server.
 
 Loading the whole command line takes several times longer than most answers, so the daemon keeps one process with
-everything loaded (`holdfast.doors.cli.warm_server`). This module gives it the arguments, the environment, the folder and
-the three standard streams, and returns the exit code. Where there is no such server it returns None at once, and the
-caller loads the command line itself. Only built-in modules are imported here: every import costs milliseconds.
+everything loaded (`holdfast.doors.cli.warm_server`). This module sends it the arguments, environment, folder and
+standard streams, and returns the exit code. Without such a server it returns None at once, and the caller loads the
+command line itself. Only built-in modules are imported, because every import costs milliseconds.
 
-The daemon judges who asks by the process that connected to it, so the server never connects for itself: it asks this
-process for a connection and gets the open socket.
+The daemon judges callers by the process that connected, so the server never connects itself: this process connects
+and passes it the open socket.
 """
 
 import _socket

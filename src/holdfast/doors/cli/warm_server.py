@@ -1,8 +1,8 @@
 """The warm CLI server: the whole command line, loaded once; every command is a fork of it.
 
-The daemon starts it after the first command that had to load everything itself, and holds its standard input: when the
-daemon ends, so does this. It ends by itself after IDLE_S without a command, and as soon as a file of the program it
-has loaded has changed on disk, so that an upgrade never answers with old code. See `warm_client` for the other half.
+The daemon starts it after the first command that had to load everything, and holds its standard input, so it ends
+with the daemon. It also ends after IDLE_S without a command, and as soon as one of its files changes on disk, so that
+an upgrade never answers with old code. `warm_client` is the other half.
 """
 
 import contextlib

@@ -1,6 +1,5 @@
-"""`holdfast demo`: a recorded day (day.yaml), played through the real hook into a throw-away Holdfast.
+"""`holdfast demo`: plays a recorded day (day.yaml) through the real hook into a temporary Holdfast.
 
-The day ends now. So that the morning is the morning everywhere (in the log, in what jobs find, in what people command),
-the daemon that takes the day in runs on a clock the player moves (clock.py); the hooks are the real client with the same
-clock. When the day is over, an ordinary daemon takes over on the ordinary clock.
+The day ends now. To make its times consistent in the log, in jobs and in people's commands, its daemon runs on a clock
+that the player moves (clock.py), and so does the hook client. Afterwards an ordinary daemon takes over.
 """
