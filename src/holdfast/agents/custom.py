@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.agents import normalise, payload_reader
 from holdfast.agents.normalise import one_path
-from holdfast.agents.payload_reader import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents.replies import context_of, encode_reply, notice_of, reason_of
 from holdfast.core.agent import Agent, Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event

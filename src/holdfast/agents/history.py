@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normalise, payload_reader
+from holdfast.agents.definition import Tables
 from holdfast.agents.source import key_of, numbered_lines, session_name
 from holdfast.analysis.transcripts import Found, Skipped
 from holdfast.analysis.usage.events import usage_event
@@ -23,7 +24,7 @@ class History:
 
     agent: str
     path: Path
-    tools: payload_reader.Tables
+    tools: Tables
     session: str = ""
     lane: str = ""
     lane_type: str = ""
@@ -57,8 +58,9 @@ class History:
 
     def call(self, at: int, call: str, tool: str, tool_input: Any) -> Iterator[Event]:
         # Only for making paths absolute; `event` adds the field itself.
+        definition = self.tools.definition
         data: dict[str, Any] = {"cwd": self.project}
-        payload_reader.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
+        payload_reader.add_tool(self.tools, data, {definition.tool_name: tool, definition.tool_input: tool_input})
         del data["cwd"]
         self.calls[call] = (tool, data)
         yield self.event("tool.started", at, call, tool=tool, call=call, **data)
