@@ -7,16 +7,10 @@ import msgspec
 from holdfast.core.checks import CheckKind, Verdict
 from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.checks.runners import compiled, javascript, python, scripting
-from holdfast.features.checks.runners.one_line import counts_reader, line_reader
+from holdfast.features.checks.runners import readers
 from holdfast.features.checks.runners.spec import Reader, Runner, flag_set
+from holdfast.features.checks.runners.summaries import counts_reader, line_reader
 
-_READERS: dict[str, Reader] = {
-    name.removeprefix("read_"): reader
-    for module in (python, javascript, compiled, scripting)
-    for name, reader in vars(module).items()
-    if name.startswith("read_")
-}
 _FLAGS = (
     "runs_nothing", "nothing_operands", "takes_value", "hollow", "selects", "lenient", "quiet", "requires", "watches"
 )  # fmt: skip
@@ -48,8 +42,11 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     options_variable: str = ""
     stream: str = "stdout"
     read: str = ""
-    summary: str = ""
+    summary: str | tuple[str, ...] = ""
+    parts: dict[str, str] = {}
     empty: str = ""
+    sign: str = ""
+    contradicts: str = ""
     good: str = ""
     bad: str = ""
 
@@ -85,5 +82,11 @@ def _parse_codes(text: str) -> dict[int, Verdict]:
 
 def _reader_of(row: _Row) -> Reader:
     if row.read:
-        return _READERS[row.read]
-    return counts_reader(row.summary, row.empty) if row.summary else line_reader(row.good, row.bad)
+        reader: Reader = getattr(readers, f"read_{row.read}")
+        return reader
+    if not row.summary and not row.parts:
+        return line_reader(row.good, row.bad)
+    summaries = (row.summary,) if isinstance(row.summary, str) else row.summary
+    return counts_reader(
+        tuple(filter(None, summaries)), row.parts, empty=row.empty, sign=row.sign, contradicts=row.contradicts
+    )
