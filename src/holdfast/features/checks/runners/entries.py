@@ -13,6 +13,7 @@ from holdfast.analysis.shell.recipes import RUNNERS, MakeCall, parse_make, read_
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.core.checks import CheckKind
 from holdfast.features.checks.runners.recognise import Match
+from holdfast.features.checks.runners.spec import first_reason
 from holdfast.paths import open_regular
 
 # Whole words for short ones (`t`, `ci`, `all`), and parts of words that are clear by themselves.
@@ -169,17 +170,17 @@ def _make_entry(_name: str, words: list[str], invocation: Invocation) -> Entry:
 def _made_nothing(call: MakeCall, words: list[str], environment: dict[str, str]) -> str:
     # Single letters come first in MAKEFLAGS, without a hyphen.
     flags = environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")
-    reasons = {
-        "MAKEFLAGS makes it a dry run": bool(re.match(r"^[a-zA-Z]*n", flags)),
+    flag = call.runs_nothing or call.touches
+    return first_reason(
+        (re.match(r"^[a-zA-Z]*n", flags), "MAKEFLAGS makes it a dry run"),
         # It prints all rules next to what it runs, so that its output is no summary.
-        "make -p prints its rules": "-p" in words,
-        f"make {call.runs_nothing or call.touches} runs no recipe": bool(call.runs_nothing or call.touches),
+        ("-p" in words, "make -p prints its rules"),
+        (flag, f"make {flag} runs no recipe"),
         # Another shell may do anything with the recipe.
-        "SHELL is replaced": any(word.startswith("SHELL=") and not _USUAL_SHELL.match(word) for word in words),
+        (any(word.startswith("SHELL=") and not _USUAL_SHELL.match(word) for word in words), "SHELL is replaced"),
         # Rules that come with the command, or from outside of the project.
-        "its rules are not those of the project": bool(call.rules or _FOREIGN_RULES.match(call.makefile)),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+        (call.rules or _FOREIGN_RULES.match(call.makefile), "its rules are not those of the project"),
+    )
 
 
 # ── package managers ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -84,6 +84,11 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     watches: frozenset[str] = frozenset()
 
 
+def first_reason(*reasons: tuple[object, str]) -> str:
+    """The first of the reasons that holds; empty where none does."""
+    return next((why for holds, why in reasons if holds), "")
+
+
 def flag_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
