@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -153,18 +153,18 @@ class Observer:
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
-        # What an agent's own command tells of itself is a claim: it is kept, and judged as nothing.
+        # What an agent's own command reports of itself is a claim: it is kept, and judged as nothing.
         if not isinstance(data, HookPayload) or data.imported or data.paused or data.claimed:
             return False
-        if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
-            if data.action in ACTING:
-                self._see_end(event, data, settings or DEFAULTS, parts)
-        elif isinstance(data, ToolPayload):
-            if data.action == "shell":
-                self._see_start(event, data, settings or DEFAULTS, parts)
-        else:
-            self._see_moment(event, data, settings or DEFAULTS, parts)
-        return data.git is not None or (isinstance(data, ToolEndPayload) and data.judgement is not None)
+        self._look(event, data)(event, data, settings or DEFAULTS, parts)
+        return data.git is not None or getattr(data, "judgement", None) is not None
+
+    def _look(self, event: Event, data: HookPayload) -> Callable[..., None]:
+        if not isinstance(data, ToolPayload):
+            return self._see_moment
+        if event.kind in TOOL_ENDS:
+            return self._see_end if data.action in ACTING else _see_nothing
+        return self._see_start if data.action == "shell" else _see_nothing
 
     # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,32 +201,30 @@ class Observer:
         started = self._running.end(event.session, data.lane, data.call)
         # The command may have changed the folder; what it names is relative to where it began.
         cwd = started.cwd if started else data.cwd
-        judged = None
+        judged = CommandJudgement()
         if data.action == "shell" and data.command:
             judged = self._judge(event, data, cwd, started, settings)
-        worktree = find_place(judged.worktree) if judged and judged.worktree else _place_of(event, data)
+        worktree = find_place(judged.worktree) if judged.worktree else _place_of(event, data)
         if worktree is None:
             return
-        acts = bool(judged and judged.git)
         # Another call that still runs may be the one that changed git; this one counts only if it names git.
-        if acts or not self._running.any_in(worktree.root, event.at):
+        if judged.git or not self._running.any_in(worktree.root, event.at):
             self._look_at_git(event, data, worktree, outside=False)
-        if judged and judged.checks:
+        if judged.checks:
             self._take_content(event, data, worktree, settings, parts)
 
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
-    ) -> CommandJudgement | None:
+    ) -> CommandJudgement:
         from holdfast.features.checks.judge import is_uneventful, judge_result
 
-        judged: CommandJudgement | None = None
-        data.judgement = None
+        judged = CommandJudgement()
         # Asked first: most commands only look at something, and then their output need not be gone through.
         if not is_uneventful(data.command):
             # Reports older than the call are of an earlier run; 0 means that none is read.
             began = started.at if started else event.at - int(data.ms) if data.ms else 0
             judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
-            data.judgement = judged if judged.checks or judged.git or judged.writes else None
+        data.judgement = _worth_keeping(judged)
         if data.ms is None and started is not None:
             data.ms = max(0, event.at - started.at)
         return judged
@@ -299,6 +297,14 @@ def _place_of(event: Event, data: HookPayload) -> Worktree | None:
     return find_place(data.worktree or event.project) if data.repo else None
 
 
+def _see_nothing(*_given: Any) -> None:
+    """Of a tool that runs no checks and changes nothing in git."""
+
+
+def _worth_keeping(judged: CommandJudgement) -> CommandJudgement | None:
+    return judged if judged.checks or judged.git or judged.writes else None
+
+
 def _load_judge() -> None:
     """The shell parser takes a moment to load: it is there before the first command comes."""
     import_module("holdfast.features.checks.judge")
@@ -311,7 +317,7 @@ def judge_imported(event: Event) -> None:
     data = event.data
     if isinstance(data, ToolEndPayload) and data.action == "shell" and data.command:
         judged = judge_recorded(read_shell_result(event), data.cwd, event.project)
-        data.judgement = judged if judged.checks or judged.git or judged.writes else None
+        data.judgement = _worth_keeping(judged)
 
 
 OBSERVER = Observer()

@@ -1,6 +1,7 @@
 """Which summary in the output belongs to which command, and whether it can be trusted."""
 
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -37,6 +38,7 @@ _QUIET_VERBS = {
     "coverage": frozenset("report html xml json lcov combine erase".split()),
     "go": frozenset("list env version mod vet build fmt".split()),
 }
+_LOUD_FLAGS, _QUIET_FLAGS = {"find": ("-printf",)}, {"sed": ("-i", "--in-place")}
 
 
 def clean_output(text: str) -> str:
@@ -58,15 +60,17 @@ def prints_anything(command: ShellCommand) -> bool:
     # A name that is not known may be any program.
     if UNKNOWN in words[0] or name not in _TAME:
         return True
-    if name == "sed":
-        return not any(word.startswith(("-i", "--in-place")) for word in words[1:])
-    if name == "find":
-        return any(word.startswith("-printf") for word in words)
     verb = next((word for word in words[1:] if not word.startswith("-")), "")
     if name in _QUIET_VERBS:
         return verb not in _QUIET_VERBS[name]
-    names_only = verb in ("log", "diff", "show") and ("--oneline" in words or "--stat" in words)
-    return verb in _LOUD_VERBS.get(name, ()) and not names_only
+    if name in _QUIET_FLAGS:
+        return not _has_flag(words, _QUIET_FLAGS[name])
+    names_only = verb in ("log", "diff", "show") and _has_flag(words, ("--oneline", "--stat"))
+    return (verb in _LOUD_VERBS.get(name, ()) and not names_only) or _has_flag(words, _LOUD_FLAGS.get(name, ()))
+
+
+def _has_flag(words: list[str], beginnings: tuple[str, ...]) -> bool:
+    return any(word.startswith(beginnings) for word in words[1:])
 
 
 _UNKNOWN_LINE = re.compile(rf"^{UNKNOWN}", re.MULTILINE)
@@ -112,6 +116,20 @@ class Candidate(msgspec.Struct, kw_only=True):
         return self.reports[0] if self.reports else None
 
     @property
+    def operands(self) -> list[str]:
+        return self.match.operands if self.match else self.entry.operands if self.entry else []
+
+    @property
+    def by_name_only(self) -> bool:
+        """A script of the project that is called a check, and nothing says what it runs."""
+        return self.entry is not None and self.entry.script and not self.entry.runner
+
+    @property
+    def shows_all(self) -> bool:
+        """All of its output shows, and nothing else."""
+        return self.shown == "whole" and not self.crowded
+
+    @property
     def trusted(self) -> bool:
         return bool(self.reports) and not self.distrust
 
@@ -137,26 +155,48 @@ def _may_have_run(command: ShellCommand) -> bool:
     return command.ran is not Ran.NO and not command.invocation.shadowed
 
 
+class _Scene(msgspec.Struct, frozen=True):
+    """What the command line printed besides the check tools."""
+
+    analysis: Analysis
+    output: Output
+    loud: list[int]
+    """Invocations of other programs that could have printed anything."""
+    literal: str
+    """Text that the command line itself prints, as `echo` does."""
+
+    def fakes(self, read: Callable[[str], object]) -> bool:
+        # An unknown text that begins a line may be a summary.
+        return bool(self.literal) and bool(_UNKNOWN_LINE.search(self.literal) or read(self.literal))
+
+    def positions(self, index: int) -> list[int]:
+        return [n for n, piece in enumerate(self.analysis.terminal) if piece.invocation == index] or [-1]
+
+
 def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: Output) -> None:
     """Gives each candidate the summaries that are its own, and the reasons not to trust them."""
     if not output.reported:
         return
-    loud = _loud_commands(candidates, analysis)
-    # A negative number marks text that the command line itself prints, as `echo` does.
-    literal = "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
+    scene = _Scene(analysis, output, _loud_commands(candidates, analysis), literal_text(analysis))
     for candidate in candidates:
-        candidate.reset(loud, output)  # This is called again after the analysis was narrowed.
-    speaking = [c for c in candidates if c.could_report]
-    entries = [c for c in speaking if c.entry and c.kind is not CheckKind.BUILD]
+        candidate.reset(scene.loud, output)  # This is called again after the analysis was narrowed.
+    # Two calls of one runner share its summaries and must be told apart by order.
     groups: dict[str, list[Candidate]] = {}
-    for candidate in speaking:
-        # Two calls of one runner share its summaries and must be told apart by order.
+    entries: list[Candidate] = []
+    for candidate in filter(lambda one: one.could_report, candidates):
         if candidate.match:
             groups.setdefault(candidate.match.runner.name, []).append(candidate)
+        elif candidate.kind is not CheckKind.BUILD:
+            entries.append(candidate)
     for group in groups.values():
-        _attribute_runner(group, output, literal, loud, analysis, bool(entries))
+        _attribute_runner(group, scene, bool(entries))
     if entries:
-        _attribute_entries(entries, output, literal, loud, set(groups))
+        _attribute_entries(entries, scene, set(groups))
+
+
+def literal_text(analysis: Analysis) -> str:
+    # A negative number marks text that the command line itself prints.
+    return "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
 
 
 # ── how output is shown ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,13 +226,15 @@ def _usual_form(candidate: Candidate) -> str:
 
 def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
     """The form of the stream on which the summary was found."""
-    pieces, match = candidate.command.visible, candidate.match
-    stdout, stderr = [p for p in pieces if not p.stderr], [p for p in pieces if p.stderr]
+    match = candidate.match
+    streams: dict[bool, list[OutputPiece]] = {False: [], True: []}
+    for piece in candidate.command.visible:
+        streams[piece.stderr].append(piece)
     if report.stream == "stderr":
-        return _best_form(stderr)
+        return _best_form(streams[True])
     if not output.merged or (match and match.runner.stream != "stderr"):
-        return _best_form(stdout)
-    return _best_form((stderr or stdout) if match else (stdout or stderr))
+        return _best_form(streams[False])
+    return _best_form(streams[bool(match)] or streams[not match])
 
 
 def _shown_forms(candidate: Candidate, output: Output) -> set[str]:
@@ -202,16 +244,15 @@ def _shown_forms(candidate: Candidate, output: Output) -> set[str]:
 def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]:
     """Invocations that are no check tools and could print anything, as far as their output is shown."""
     mine = {candidate.command.invocation.index for candidate in candidates}
+    others = [one for one in analysis.commands if one.invocation.index not in mine]
+    return [one.invocation.index for one in others if _is_shown(one, analysis) and prints_anything(one)]
+
+
+def _is_shown(command: ShellCommand, analysis: Analysis) -> bool:
     # What a filter hands on comes on its output; on standard error it only complains.
-    filters = {one.invocation.index for one in analysis.commands if one.words[0].rpartition("/")[2] in _FILTERS}
-    shown = {piece.invocation for piece in analysis.terminal if not (piece.stderr and piece.invocation in filters)}
-    others = [command for command in analysis.commands if command.invocation.index in shown - mine]
-    return [one.invocation.index for one in others if _may_have_run(one) and prints_anything(one)]
-
-
-def _output_position(analysis: Analysis, index: int, last: bool) -> int:
-    positions = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
-    return (positions[-1] if last else positions[0]) if positions else -1
+    is_filter = command.words[0].rpartition("/")[2] in _FILTERS
+    pieces = [piece for piece in analysis.terminal if piece.invocation == command.invocation.index]
+    return _may_have_run(command) and any(not (is_filter and piece.stderr) for piece in pieces)
 
 
 # ── runners that are called by name ──────────────────────────────────────────────────────────────────────────────────
@@ -224,39 +265,25 @@ def read_reports(runner: Runner, output: Output) -> list[Report]:
         for report in sorted(runner.read(text), key=lambda one: one.position) if text else ():
             report.runner, report.stream = runner.name, stream
             reports.append(report)
-    whole = [report for report in reports if not report.partial]
-    # A summary with failures says it all; the signs next to it are the same failures.
-    if whole and any(report.failed for report in whole):
-        return whole
-    return reports
+    return _without_repeated_signs(reports)
 
 
-def _attribute_runner(
-    group: list[Candidate], output: Output, literal: str, loud: list[int], analysis: Analysis, entries: bool
-) -> None:
+def _attribute_runner(group: list[Candidate], scene: _Scene, entries: bool) -> None:
     assert group[0].match is not None
     runner = group[0].match.runner
-    reports = read_reports(runner, output)
+    reports = read_reports(runner, scene.output)
     whole = [report for report in reports if not report.partial]
-    # A summary without failures, and signs of failures next to it.
-    contradicted = "failures are shown beside the summary" if whole and len(reports) > len(whole) else ""
-    distrust = contradicted or _distrust_reason(runner, literal, loud, entries)
-    if runner.sums and whole and len(group) == 1:
-        whole = [sum_reports(whole, runner)]
-    _hand_out(group, whole)
+    distrust = first_reason(
+        (whole and len(reports) > len(whole), "failures are shown beside the summary"),
+        (scene.fakes(runner.read), "the command itself prints a text like the summary"),
+        (scene.loud, "another program of the command could have printed the summary"),
+        (entries, "several things in the command print summaries"),
+    )
+    _hand_out(group, [sum_reports(whole, runner)] if runner.sums and whole and len(group) == 1 else whole)
     for candidate in group:
         candidate.crowded = candidate.crowded or bool(distrust)
-        candidate.distrust = distrust or _filter_reason(candidate, runner, output)
-        candidate.signs = _failure_signs(candidate, reports, loud, analysis)
-
-
-def _distrust_reason(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
-    # An unknown text that begins a line may be a summary.
-    if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
-        return "the command itself prints a text like the summary"
-    if loud:
-        return "another program of the command could have printed the summary"
-    return "several things in the command print summaries" if entries else ""
+        candidate.distrust = distrust or _filter_reason(candidate, runner, scene.output)
+        candidate.signs = _failure_signs(candidate, reports, scene)
 
 
 _REWRITTEN = "the output was rewritten before it was shown"
@@ -280,28 +307,36 @@ def _hand_out(group: list[Candidate], reports: list[Report]) -> None:
     if len(group) == 1:
         group[0].reports = reports if group[0].command.invocation.repeated else reports[-1:]
         return
-    # One summary for each run, or one for each run that is known to have happened.
-    takers = group if len(reports) == len(group) else [c for c in group if c.command.ran is Ran.YES]
-    if len(takers) != len(reports):
-        # The last ones were possibly not reached, as in `a && b`: the first ones take what is there.
-        reached = all(c.command.ran is Ran.MAYBE for c in group[len(reports) :])
-        takers = group[: len(reports)] if reached and len(reports) < len(group) else []
-    for candidate, report in zip(takers, reports, strict=False):
+    for candidate, report in zip(_takers(group, len(reports)), reports, strict=False):
         candidate.reports = [report]
 
 
-def _failure_signs(candidate: Candidate, reports: list[Report], loud: list[int], analysis: Analysis) -> list[Report]:
+def _takers(group: list[Candidate], count: int) -> list[Candidate]:
+    """One for each run, or one for each run that is known to have happened."""
+    certain = [candidate for candidate in group if candidate.command.ran is Ran.YES]
+    if count in (len(group), len(certain)):
+        return group if count == len(group) else certain
+    # The last ones were possibly not reached, as in `a && b`: the first ones take what is there.
+    open_end = count < len(group) and all(candidate.command.ran is Ran.MAYBE for candidate in group[count:])
+    return group[:count] if open_end else []
+
+
+def _failure_signs(candidate: Candidate, reports: list[Report], scene: _Scene) -> list[Report]:
     """A failure that is shown before anything else could have printed one is a failure of this run."""
-    mine = _output_position(analysis, candidate.command.invocation.index, last=False)
-    before = any(_output_position(analysis, one, last=False) < mine for one in loud)
-    after = any(_output_position(analysis, one, last=True) > mine for one in loud)
+    mine = scene.positions(candidate.command.invocation.index)[0]
+    loud = [scene.positions(one) for one in scene.loud]
+    before, after = any(one[0] < mine for one in loud), any(one[-1] > mine for one in loud)
     # Other programs printed on both sides, so it cannot be told whose failure it is.
     if not reports or (before and after):
         return []
     # After others have printed, only the last one is surely its own.
-    signs = [report for report in reports if report.partial and not after]
-    chosen = reports[-1] if before else (signs or reports)[0]
+    chosen = reports[-1] if before else _first_sign(reports, among_summaries=after)
     return [chosen] if chosen.failed else []
+
+
+def _first_sign(reports: list[Report], *, among_summaries: bool) -> Report:
+    signs = [] if among_summaries else [report for report in reports if report.partial]
+    return (signs or reports)[0]
 
 
 def sum_reports(reports: list[Report], runner: Runner) -> Report:
@@ -322,17 +357,17 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
 # ── entry points of the project ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attribute_entries(
-    entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
-) -> None:
+def _attribute_entries(entries: list[Candidate], scene: _Scene, direct: set[str]) -> None:
+    output = scene.output
     if any(entry.entry and entry.entry.name in _PREFIXING for entry in entries):
         output = _without_prefixes(output, direct)
-    faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
+    faked = scene.fakes(lambda text: read_all(Output(text, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
     _hand_out_entries(takers, [] if _is_replayed(output) else read_all(output, direct))
     for candidate in takers:
-        candidate.distrust = _entry_distrust(candidate, loud, faked, output)
-        candidate.signs = [] if faked else [report for report in candidate.reports if report.failed][:1]
+        candidate.distrust = _entry_distrust(candidate, scene.loud, faked, output)
+        failed = [report for report in candidate.reports if report.failed]
+        candidate.signs = [] if faked else failed[:1]
 
 
 def _hand_out_entries(takers: list[Candidate], reports: list[Report]) -> None:
@@ -398,14 +433,19 @@ def read_all(output: Output, leave_out: set[str]) -> list[Report]:
     for runner in all_test_runners():
         if runner.name not in leave_out:
             collected += _further_reports(runner, output, collected)
-    whole = [report for report in collected if not report.partial]
     # Lines of TAP look like those of bats; where another runner knows the summary it is not bats.
-    if any(report.runner != "bats" for report in whole):
-        collected, whole = ([one for one in some if one.runner != "bats"] for some in (collected, whole))
-    if not whole:
+    others = [report for report in collected if report.runner != "bats"]
+    if not all(report.partial for report in others):
+        collected = others
+    if all(report.partial for report in collected):
         return collected[:1]
-    chosen = whole if any(report.failed for report in whole) else collected
-    return sorted(chosen, key=lambda report: (report.stream, report.position))
+    return sorted(_without_repeated_signs(collected), key=lambda report: (report.stream, report.position))
+
+
+def _without_repeated_signs(reports: list[Report]) -> list[Report]:
+    """A summary with failures says it all; the signs next to it are the same failures."""
+    whole = [report for report in reports if not report.partial]
+    return whole if any(report.failed for report in whole) else reports
 
 
 def _further_reports(runner: Runner, output: Output, known: list[Report]) -> list[Report]:

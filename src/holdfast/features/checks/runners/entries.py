@@ -310,12 +310,14 @@ def _driver_entry(name: str, words: list[str], invocation: Invocation) -> Entry 
 
 def _interpreted_entry(name: str, words: list[str]) -> Entry | None:
     script = next((word for word in words[1:] if not word.startswith("-")), "")
-    # `-m` is for the runners known by name; `bash -n` only checks the syntax; without `test` setup.py builds.
-    if not script or "-m" in words[1:] or words[1] == "-n" or (script.endswith("setup.py") and "test" not in words):
+    # `-m` is for the runners known by name; `bash -n` only checks the syntax.
+    if not script or "-m" in words[1:] or words[1] == "-n":
         return None
-    if script.endswith("manage.py") and "test" in words:
+    if "test" in words and script.endswith("manage.py"):
         return Entry("manage.py", CheckKind.TEST, target="test")
-    kind = _script_kind(script)
+    # Without `test` it builds or installs.
+    builds = script.endswith("setup.py") and "test" not in words
+    kind = None if builds else _script_kind(script)
     return Entry(name, kind, target=script, nothing=_asks_version(words[1:]), script=True) if kind else None
 
 

@@ -34,20 +34,16 @@ _UNITTEST = re.compile(
 
 
 def read_pytest(text: str) -> list[Report]:
-    reports = [_pytest_report(match[1], match.start(), text) for match in _PYTEST.finditer(text)]
-    reports += [_pytest_report(match[1], match.start(), text) for match in _SUGAR.finditer(text)]
-    failing = any(report.failed for report in reports)
+    matches = [*_PYTEST.finditer(text), *_SUGAR.finditer(text)]
+    reports = [_pytest_report(match[1], match.start(), text) for match in matches]
+    if any(report.failed for report in reports):
+        return reports
     # A summary that passed contradicts the list of failures; both may be of different runs.
-    if reports and not failing and (match := _SHORT_SUMMARY.search(text)):
-        reports.append(Report(failed=1, position=match.start(), partial=True))
-    if (
-        not reports
-        # A cheap search before the pattern with many alternatives.
-        and ("FAILED" in text or "ERROR" in text or "%]" in text)
-        and (match := _PYTEST_FAILURE.search(text))
-    ):
-        return [Report(failed=1, position=match.start(), partial=True)]
-    return reports
+    if reports:
+        return reports + _failure_sign(_SHORT_SUMMARY, text)
+    # A cheap search before the pattern with many alternatives.
+    suspicious = any(word in text for word in ("FAILED", "ERROR", "%]"))
+    return _failure_sign(_PYTEST_FAILURE, text) if suspicious else []
 
 
 def _pytest_report(summary: str, position: int, text: str) -> Report:
@@ -190,13 +186,14 @@ def read_go(text: str) -> list[Report]:
     packages = [match for match in _GO_OK.finditer(text) if "no tests to run" not in match[1]]
     if failure := _GO_FAIL.search(text):
         return [_go_failure(text, failure.start(), len(packages))]
-    if not packages and (_GO_OK.search(text) or "[no test files]" in text):
-        return [Report(nothing="no tests to run")]
+    if not packages:
+        ended = _GO_OK.search(text) or "[no test files]" in text
+        return [Report(nothing="no tests to run")] if ended else []
     # One for each package, so that several runs can be told apart; those of one run are summed up.
     begins = [0, *(match.end() for match in packages[:-1])]
     return [
         Report(passed=len(_GO_PASS.findall(text, begin, match.end())) or 1, position=match.start())
-        for begin, match in zip(begins, packages, strict=False)
+        for begin, match in zip(begins, packages, strict=True)
     ]
 
 
