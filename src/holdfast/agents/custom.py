@@ -5,6 +5,7 @@ words (docs/agents.md). What comes from it is read here.
 from typing import Any
 
 from holdfast.agents import normalise, payload_reader
+from holdfast.agents.fields import Fields
 from holdfast.agents.normalise import one_path
 from holdfast.agents.replies import context_of, encode_reply, notice_of, reason_of
 from holdfast.core.agent import Agent, Payload
@@ -17,14 +18,27 @@ NAME_OF_AGENT = "plain"
 SIGN = "holdfast"
 """The field, with the version of this form in it, by which a payload says that it is plain."""
 
-TEXTS = {
+_LIMITS = {
     "prompt": normalise.PROMPT, "message": normalise.MESSAGE, "command": normalise.COMMAND, "error": normalise.ERROR,
     "output": normalise.OUTPUT, "cwd": normalise.PATH, "transcript": normalise.PATH,
 }  # fmt: skip
-NAMES = (
-    "call", "turn", "lane", "lane_type", "action", "skill", "source", "reason", "model", "mode", "trigger", "topic",
-)  # fmt: skip
-FLAGS, NUMBERS = ("ok", "again", "interrupted", "synthetic"), ("exit_code", "ms")
+_NAMES = "call turn lane lane_type action skill source reason model mode trigger topic".split()
+
+
+def _plain_name(value: Any) -> str | None:
+    return bounded_name(value) if isinstance(value, str) and value else None
+
+
+def _plain_flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+FIELDS: Fields = (
+    *((name, name, normalise.text_cleaner(limit)) for name, limit in _LIMITS.items()),
+    *((name, name, _plain_name) for name in _NAMES),
+    *((name, name, _plain_flag) for name in ("ok", "again", "interrupted", "synthetic")),
+    *((name, name, normalise.number_or_none) for name in ("exit_code", "ms")),
+)
 
 
 def read_event(delivery: Delivery, payload: Payload) -> Event:
@@ -48,13 +62,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
 
 def _event_data(raw_data: Payload) -> dict[str, Any]:
     """Only fields that events have, each within its limit."""
-    data: dict[str, Any] = {}
-    for name, limit in TEXTS.items():
-        if isinstance(text := raw_data.get(name), str) and text:
-            data[name] = normalise.cap_text(text, limit)
-    data |= {name: bounded_name(value) for name in NAMES if isinstance(value := raw_data.get(name), str) and value}
-    data |= {name: value for name in FLAGS if isinstance(value := raw_data.get(name), bool)}
-    data |= {name: value for name in NUMBERS if (value := normalise.number_or_none(raw_data.get(name))) is not None}
+    data = normalise.pick_fields(raw_data, FIELDS)
     if paths := normalise.paths_in({"paths": raw_data.get("paths")}, data.get("cwd", "")):
         data["paths"] = paths
     if tool_input := normalise.mapping_or_empty(raw_data.get("input")):

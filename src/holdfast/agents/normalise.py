@@ -120,19 +120,21 @@ def _fits_whole(value: dict[Any, Any]) -> bool:
 
 def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
     if isinstance(value, str):
-        left = purse[0]
-        text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
-        purse[0] = left - len(text)
-        return text
+        return _trim_text(value, purse)
     if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, int):
         return value if number_or_none(value) is not None else LEFT_OUT
-    if depth == 0 or not (type(value) is dict or isinstance(value, _NESTED)):
+    if depth == 0 or not isinstance(value, _NESTED):
         return LEFT_OUT
-    if type(value) is dict or isinstance(value, Mapping):
-        return _trim_mapping(value, depth, purse)
-    return _trim_list(value, depth, purse)
+    return _trim_mapping(value, depth, purse) if isinstance(value, Mapping) else _trim_list(value, depth, purse)
+
+
+def _trim_text(value: str, purse: list[int]) -> str:
+    left = purse[0]
+    text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
+    purse[0] = left - len(text)
+    return text
 
 
 def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dict[str, Any]:
@@ -202,14 +204,14 @@ def output_text(response: Any) -> str:
     if isinstance(response, str):
         return cap_text(response, OUTPUT)
     if isinstance(response, list):
-        texts = [str(part["text"]) for part in response if isinstance(part, Mapping) and "text" in part]
+        texts = [str(part["text"]) for part in map(mapping_or_empty, response) if "text" in part]
         return cap_text("\n".join(texts), OUTPUT)
     parts = mapping_or_empty(response)
-    streams = [parts[key] for key in ("stdout", "stderr") if isinstance(parts.get(key), str) and parts[key]]
-    if not streams:
-        inner = mapping_or_empty(parts.get("file")).get("content", parts.get("content", parts.get("result")))
-        return output_text(inner) if isinstance(inner, str | list) else ""
-    return cap_text("\n".join(streams), OUTPUT)
+    streams = [stream for stream in (parts.get("stdout"), parts.get("stderr")) if stream and isinstance(stream, str)]
+    if streams:
+        return cap_text("\n".join(streams), OUTPUT)
+    inner = mapping_or_empty(parts.get("file")).get("content", parts.get("content", parts.get("result")))
+    return output_text(inner) if isinstance(inner, str | list) else ""
 
 
 def milliseconds_of(stamp: str) -> int | None:

@@ -123,11 +123,14 @@ class _Transcript:
         elif record.type == "attachment" and record.attachment and self.begun:
             yield from self._attached(record, record.attachment)
         elif record.type in TITLES:
-            if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
-                self.summaries[record.leaf_uuid] = record.summary
-            ends_here = self.last is not None and record.leaf_uuid == self.last.uuid
-            named = record.custom_title or record.ai_title or (record.summary if ends_here else None)
-            self._note_title(TITLES.index(record.type), named)
+            self._read_title(record)
+
+    def _read_title(self, record: Line) -> None:
+        if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
+            self.summaries[record.leaf_uuid] = record.summary
+        ends_here = self.last is not None and record.leaf_uuid == self.last.uuid
+        named = record.custom_title or record.ai_title or (record.summary if ends_here else None)
+        self._note_title(TITLES.index(record.type), named)
 
     def _queue(self, record: Line) -> None:
         if record.operation == "enqueue":

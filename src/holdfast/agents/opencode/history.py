@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from holdfast.agents import normalise
-from holdfast.agents.history import History, UsageSide
+from holdfast.agents.history import History, UsageSide, text_of
 from holdfast.agents.opencode.hooks import TABLES
 from holdfast.agents.opencode.transcript import BUSY_MS, decode
 from holdfast.agents.opencode.transcript import find_databases as databases_in
@@ -86,15 +86,15 @@ class _Session:
         history, message = self.history, decode(data)
         yield from history.begin(at)
         history.model = message.model or history.model
-        parts = [
-            normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in self.database.execute(PARTS, (id_,))
-        ]
+        rows = self.database.execute(PARTS, (id_,))
+        parts = [normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in rows]
         if message.role == "user":
-            typed = [part.get("text") for part in parts if part.get("type") == "text" and not part.get("synthetic")]
-            text = "\n".join(text for text in typed if isinstance(text, str))
+            # Parts that opencode adds itself are no words of the person.
+            text = text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
             yield from history.prompt(at, id_, text, synthetic=bool(history.lane) or not text)
-        for part in parts if message.role == "assistant" else ():
-            yield from self._part(part, at)
+        elif message.role == "assistant":
+            for part in parts:
+                yield from self._part(part, at)
         statement = statement_of(message, id_, history.session, history.lane)
         yield from self.side.event(statement, history)
 
