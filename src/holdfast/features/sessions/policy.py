@@ -82,11 +82,11 @@ def decide(state: State, event: Event, settings: Settings) -> Decision | None:
 
 def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
     others = list(_other_sessions(state, event))
-    live = [other for other in others if other.is_active]
+    live = [f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
+            for other in others if other.is_active]  # fmt: skip
     if live:
         yield "Other agent sessions are live in this project now (mind their changes):"
-        for other in live[:MAX_OTHERS]:
-            yield f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
+        yield from live[:MAX_OTHERS]
     last = next((other for other in others if other.status == COMPLETED and other.prompts), None)
     # What was left open weeks ago is no news; a clock that went back gives a negative age.
     if last and 0 <= event.at - last.ended_at < RECENT_MS:
@@ -166,6 +166,10 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
         yield from read_transcripts.answer_jobs(event)
         yield from read_failures.failure_jobs(event)
         yield from _end_work(session, event)
+    yield from _link_work(session, event)
+
+
+def _link_work(session: Session, event: Event) -> Iterator[Job]:
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
         yield _session_job(LINK, session)
     turn = session.turn

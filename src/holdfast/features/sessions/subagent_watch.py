@@ -59,20 +59,9 @@ class SubagentWatch:
 
     def _place_call(self, event: Event, data: ToolPayload) -> None:
         key = (event.agent, event.session)
-        waiting, call, spawns = self._waiting.get(key), _call_name(event, data), data.action == "agent"
-        if (
-            waiting
-            and event.kind == "tool.started"
-            and waiting.only_lane
-            and not self._is_beside(event, waiting, spawns)
-        ):
-            waiting.lane_of[call] = waiting.only_lane
-        elif event.kind == "tool.started" and spawns:
-            waiting = waiting or self._watched(key)
-            waiting.calls.add(call)
-            if event.agent in UNTOLD:
-                waiting.lanes.append(subagent_name(event))
-                waiting.since = event.at
+        waiting, call = self._waiting.get(key), _call_name(event, data)
+        if event.kind == "tool.started":
+            waiting = self._begin_call(event, waiting, call, spawns=data.action == "agent")
         if waiting is None:
             return
         data.lane = data.lane_type = waiting.lane_of.get(call, "")
@@ -80,6 +69,17 @@ class SubagentWatch:
             self._end_call(event, waiting, call)
             if not waiting.calls:
                 del self._waiting[key]  # A subagent that goes on is in the background.
+
+    def _begin_call(self, event: Event, waiting: _Waiting | None, call: str, *, spawns: bool) -> _Waiting | None:
+        if waiting and waiting.only_lane and not self._is_beside(event, waiting, spawns):
+            waiting.lane_of[call] = waiting.only_lane
+        elif spawns:
+            waiting = waiting or self._watched((event.agent, event.session))
+            waiting.calls.add(call)
+            if event.agent in UNTOLD:
+                waiting.lanes.append(subagent_name(event))
+                waiting.since = event.at
+        return waiting
 
     @staticmethod
     def _is_beside(event: Event, waiting: _Waiting, spawns: bool) -> bool:
@@ -126,29 +126,21 @@ def untold_subagents(state: State, event: Event) -> Iterator[Event]:
     if event.agent not in UNTOLD or not isinstance(data, ToolPayload) or data.imported:
         return
     session = SESSION.get(state, event.session)
-    if session is None:
+    begins = event.kind == "tool.started" and bool(data.lane)
+    ends = isinstance(data, ToolEndPayload) and data.action == "agent" and not data.lane
+    if session is None or not (begins or ends):
         return
-    if event.kind == "tool.started" and data.lane:
-        lane = session.lanes.get(data.lane)
-        # The state has this very call already.
-        if lane is None or lane.end or lane.at == event.at:
-            yield _subagent_event(event, SubagentStarted(), data.lane)
-    elif isinstance(data, ToolEndPayload) and data.action == "agent" and not data.lane:
-        name = subagent_name(event)
-        lane = session.lanes.get(name)
-        if lane is None or lane.end:
-            yield _subagent_event(event, SubagentStarted(), name)
+    name = data.lane if begins else subagent_name(event)
+    lane = session.lanes.get(name)
+    # The state has the call that begins already.
+    if lane is None or lane.end or (begins and lane.at == event.at):
+        yield _subagent_event(event, SubagentStarted(), name)
+    if ends:
         yield _subagent_event(event, SubagentEnded(), name)
 
 
 def _subagent_event(event: Event, payload: SubagentStarted | SubagentEnded, name: str) -> Event:
     data: ToolPayload = event.data
-    told = {
-        "lane": name,
-        "lane_type": name,
-        "turn": data.turn,
-        "branch": data.branch,
-        "repo": data.repo,
-        "cwd": data.cwd,
-    }
+    place = {name: getattr(data, name) for name in ("turn", "branch", "repo", "cwd")}
+    told = {"lane": name, "lane_type": name, **place}
     return msgspec.structs.replace(derived_event(event, msgspec.structs.replace(payload, **told)), tool="")

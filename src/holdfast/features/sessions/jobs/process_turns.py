@@ -83,29 +83,30 @@ def usage_events(
 def _new_records(
     source: UsageReader, path: str, live: LiveSession, reader: Reader, positions: UsagePositions
 ) -> Iterator[UsageRecord]:
-    before = position = positions.start(
-        # A shared database is read from when the session began, a file of its own from the start.
-        live.id,
-        path,
-        reader,
-        max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0,
-    )
+    # A shared database is read from when the session began, a file of its own from the start.
+    stamp = max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0
+    before = position = positions.start(live.id, path, reader, stamp)
     last_key, told = "", 0
     for _ in range(MAX_READS):
         reading = source.read(position)
         position = reading.position
         # Other sessions' records in the same database are theirs to tell.
         own_records = [one for one in reading.records if not source.shared or one.session == live.id]
-        for part in (own_records[n : n + KEYS_AT_ONCE] for n in range(0, len(own_records), KEYS_AT_ONCE)):
-            # Asked in portions: a database bounds the length of a question.
-            known_keys = reader.seqs_of_keys([record.key for record in part])
-            fresh = [record for record in part if record.key not in known_keys]
-            last_key = fresh[-1].key if fresh else last_key
-            yield from fresh
+        for record in _unknown_records(own_records, reader):
+            last_key = record.key
+            yield record
         told += len(own_records)
         if not reading.more or told >= MAX_RECORDS:
             break
     positions.advance(live.id, before, position, last_key)
+
+
+def _unknown_records(records: list[UsageRecord], reader: Reader) -> Iterator[UsageRecord]:
+    """Asked in portions: a database bounds the length of a question."""
+    for start in range(0, len(records), KEYS_AT_ONCE):
+        part = records[start : start + KEYS_AT_ONCE]
+        known_keys = reader.seqs_of_keys([record.key for record in part])
+        yield from (record for record in part if record.key not in known_keys)
 
 
 def _is_copied(session: Session, record: UsageRecord) -> bool:

@@ -142,9 +142,7 @@ def find_process(call: JobCall) -> list[Event]:
 
 
 def _process_found(session: Session, process: AgentProcess, now: int) -> Event:
-    payload = ProcessFound(
-        pid=process.pid, start=process.start, boot=process.boot, machine=process.machine, name=process.name
-    )
+    payload = msgspec.convert(process, ProcessFound, from_attributes=True)
     return session_event(session, payload, now, f"{process.pid}.{process.start}.{session.seq}")
 
 
@@ -370,15 +368,13 @@ def _neighbour_sessions(session: Session, reader: Reader) -> Iterator[Session]:
 
 def _find_cleared(session: Session, older: list[Session]) -> Session | None:
     """The process says it exactly; without one, whoever was cleared last, first within seconds, then today."""
-    same = [o for o in older if same_process(session, o)]
-    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
     began = session.started_at
+    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
     # From the surest sign to the weakest; the same process within a day, as process ids come again.
-    return (
-        _latest_session(o for o in same if abs(began - o.at) < DAY)
-        or _latest_session(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
-        or _latest_session(o for o in cleared if 0 <= began - o.ended_at < DAY)
-    )
+    same = [o for o in older if same_process(session, o) and abs(began - o.at) < DAY]
+    just_now = [o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS]
+    today = [o for o in cleared if 0 <= began - o.ended_at < DAY]
+    return _latest_session(same or just_now or today)
 
 
 def same_process(session: Session, other: Session) -> bool:

@@ -199,11 +199,9 @@ class TurnDocument(msgspec.Struct, kw_only=True):
     seq: int = 0
 
     def as_turn(self) -> Turn:
-        return Turn(
-            n=self.n, id=self.id, origin=self.origin, prompt=self.prompt, at=self.at, end=self.end, how=self.how,
-            tools=self.tools, failed=self.failed, answer=self.answer, first=self.first, seq=self.seq,
-            processed=self.seq,
-        )  # fmt: skip
+        turn = msgspec.convert(self, Turn, from_attributes=True)
+        turn.processed = self.seq
+        return turn
 
 
 class Summary(SessionSummarised, kw_only=True, omit_defaults=False):

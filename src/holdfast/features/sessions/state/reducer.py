@@ -14,7 +14,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ids import session_alias
 from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
-from holdfast.core.kinds.session_events import TurnAnswerRead, TurnFacts, TurnProcessed
+from holdfast.core.kinds.session_events import TurnAnswerRead, TurnProcessed
 from holdfast.core.ports import Reader, Ref
 from holdfast.features.sessions.state import event_handlers
 from holdfast.features.sessions.state.documents import (  # fmt: skip
@@ -109,7 +109,7 @@ def _added_sums(event: Event) -> Mapping[str, int]:
     data: TurnProcessed | ModelAnswered = event.data
     if isinstance(data, ModelAnswered):
         return _token_sums(data)
-    return data.more or growth_of(_turn_from_facts(data.n, data.facts), None)
+    return data.more or growth_of(Turn(n=data.n, **msgspec.structs.asdict(data.facts)), None)
 
 
 def _token_sums(data: ModelAnswered) -> dict[str, int]:
@@ -120,10 +120,6 @@ def _token_sums(data: ModelAnswered) -> dict[str, int]:
         name = "cache_write" if kind.startswith("cache_write") else kind
         tokens[name] = tokens.get(name, 0) + n
     return tokens
-
-
-def _turn_from_facts(n: int, facts: TurnFacts) -> Turn:
-    return Turn(n=n, at=facts.at, end=facts.end, tools=facts.tools, failed=facts.failed)
 
 
 def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
@@ -215,15 +211,15 @@ def _note_event(session: Session, event: Event) -> None:
     session.seq = event.seq
     # Events come in any order; activity never goes back.
     session.at = max(session.at, event.at)
-    session.branch, session.cwd = data.branch or session.branch, data.cwd or session.cwd
-    if not data.lane:  # A subagent may have another model, and in Codex it keeps a transcript of its own.
-        session.model, session.transcript = data.model or session.model, data.transcript or session.transcript
     # The first project stays; an agent may change folders.
     session.agent, session.project = session.agent or event.agent, session.project or event.project
+    # A subagent may have another model, and in Codex it keeps a transcript of its own.
+    for name in ("branch", "cwd") if data.lane else ("branch", "cwd", "model", "transcript"):
+        if value := getattr(data, name):
+            setattr(session, name, value)
     if data.pid:
         session.hook = (data.pid, data.pid_start)
-    if data.process:
-        session.process = data.process
+    session.process = data.process or session.process
     if session.status == COMPLETED and proves_life(session, event):
         reactivate_session(session)
 
@@ -264,11 +260,7 @@ def _reduce_turn(doc: TurnDocument | None, event: Event, ref: Ref) -> TurnDocume
     turn = copy.copy(doc) if doc else TurnDocument(session=event.session)
     turn.n, turn.project = n, event.project
     data: TurnProcessed = event.data
-    facts = data.facts
-    return msgspec.structs.replace(
-        turn, id=facts.id, origin=facts.origin, prompt=facts.prompt, answer=facts.answer, at=facts.at, end=facts.end,
-        how=facts.how, tools=facts.tools, failed=facts.failed, first=facts.first, seq=facts.seq, status=COMPLETED,
-    )  # fmt: skip
+    return msgspec.structs.replace(turn, **msgspec.structs.asdict(data.facts), status=COMPLETED)
 
 
 def _reduce_summary(_doc: Summary | None, event: Event, _ref: Ref) -> Summary:
@@ -322,19 +314,17 @@ def find_session(reader: Reader, session_id: str) -> Session:
     exact = SESSION.load(reader, session_id)
     if exact:
         return exact
-    candidates = [doc for _, doc in SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)]
-    candidates = candidates or [
-        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(key) == session_id
-    ]
-    if len(candidates) == 1:
-        return candidates[0]
-    if not candidates:
-        raise CommandRefused(
-            f"there is no session {one_line(session_id, 80)!r}", fix="See: holdfast session list --all"
-        )
-    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in candidates[:MAX_CANDIDATES])
-    more = " …" if len(candidates) > MAX_CANDIDATES else ""
-    raise CommandRefused(f"{one_line(session_id, 80)!r} may be {named}{more}", fix="Give more of the id.")
+    found = SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)
+    if not found:
+        found = [row for row in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(row[0]) == session_id]
+    if len(found) == 1:
+        return found[0][1]
+    wanted = repr(one_line(session_id, 80))
+    if not found:
+        raise CommandRefused(f"there is no session {wanted}", fix="See: holdfast session list --all")
+    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for _, doc in found[:MAX_CANDIDATES])
+    more = " …" if len(found) > MAX_CANDIDATES else ""
+    raise CommandRefused(f"{wanted} may be {named}{more}", fix="Give more of the id.")
 
 
 def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[Session]:
