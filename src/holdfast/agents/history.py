@@ -155,7 +155,7 @@ class UsageSide:
             yield usage_event(usage_record, imported=self.agent)
 
 
-TakeLine = Callable[[bytes, int], Iterable[Event]]
+TakeLine = Callable[[bytes, int], Iterable[Found]]
 
 
 def read_lines(path: Path, take: TakeLine, close: Callable[[], Iterable[Event]]) -> Iterator[Found]:

@@ -24,12 +24,12 @@ from holdfast.agents.claude_code.forks import copied_ids
 from holdfast.agents.claude_code.hooks import TABLES, add_ending
 from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, decode, find_files
 from holdfast.agents.claude_code.usage import READER, statement_of
-from holdfast.agents.history import text_of
-from holdfast.agents.source import key_of, merge_by_time, numbered_lines, session_name
+from holdfast.agents.history import read_lines, text_of
+from holdfast.agents.source import key_of, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
-from holdfast.analysis.usage.reader import PARSE_ERRORS, Position, record_of
+from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 
@@ -57,12 +57,9 @@ def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     transcript, copied = _Transcript(path), copied_ids(path)
-    for number, line in numbered_lines(path):
-        try:
-            record = decode(line)
-        except PARSE_ERRORS as error:
-            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
-            continue
+
+    def take(line: bytes, number: int) -> Iterator[Found]:
+        record = decode(line)
         if record.type not in MESSAGES:
             yield from transcript.read_other(record)
             yield Skipped(str(path), record.type or "no type", expected=True)
@@ -73,7 +70,8 @@ def _read_file(path: Path) -> Iterator[Found]:
         else:
             yield from transcript.read_entry(record)
             yield from transcript.spent(record)
-    yield from transcript.close()
+
+    return read_lines(path, take, transcript.close)
 
 
 @dataclass

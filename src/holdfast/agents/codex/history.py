@@ -22,8 +22,8 @@ from holdfast.agents.codex.transcript import (
     running_process,
 )
 from holdfast.agents.codex.usage import READER, statement_of
-from holdfast.agents.history import History, UsageSide
-from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, numbered_lines, session_name
+from holdfast.agents.history import History, UsageSide, read_lines
+from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
@@ -65,15 +65,12 @@ def _ids_of(path: Path) -> tuple[str, str]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     rollout = _Rollout(path)
-    for number, line in numbered_lines(path):
-        try:
-            record = decode(line)
-        except PARSE_ERRORS as error:
-            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
-            continue
-        events: list[Found] = [*rollout.read_entry(record, number)]
-        yield from events or [Skipped(str(path), rollout.name_of(record), expected=True)]
-    yield from rollout.close()
+
+    def take(line: bytes, number: int) -> list[Found]:
+        record = decode(line)
+        return [*rollout.read_entry(record, number)] or [Skipped(str(path), rollout.name_of(record), expected=True)]
+
+    return read_lines(path, take, rollout.close)
 
 
 class _Rollout(History):

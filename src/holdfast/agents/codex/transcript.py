@@ -36,7 +36,6 @@ class Payload(msgspec.Struct):
     id: str | None = None
     session_id: str | None = None
     forked_from_id: str | None = None
-    thread_id: str | None = None
     turn_id: str | None = None
     response_id: str | None = None
     call_id: str | None = None

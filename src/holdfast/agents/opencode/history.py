@@ -1,6 +1,6 @@
 """opencode's database as the events that its hooks would have been. A subagent is a session with a parent."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +10,7 @@ import msgspec
 from holdfast.agents import normalise
 from holdfast.agents.history import History, UsageSide, text_of
 from holdfast.agents.opencode.hooks import TABLES
-from holdfast.agents.opencode.transcript import BUSY_MS, decode
-from holdfast.agents.opencode.transcript import find_databases as databases_in
+from holdfast.agents.opencode.transcript import BUSY_MS, decode, find_databases
 from holdfast.agents.opencode.usage import FILES_READER, READER, statement_of
 from holdfast.agents.source import merge_by_time
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
@@ -30,10 +29,6 @@ class SessionRow(NamedTuple):
     parent: str
     folder: str
     title: str
-
-
-def find_databases(location: ImportLocation) -> Iterable[Path]:
-    return databases_in(location.home)
 
 
 def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
@@ -118,7 +113,9 @@ class _Session:
 
 
 TRANSCRIPTS = Transcripts(
-    importer=Importer(NAME, "opencode sessions", find_databases, read_database, whole_sessions=True),
+    importer=Importer(
+        NAME, "opencode sessions", lambda location: find_databases(location.home), read_database, whole_sessions=True
+    ),
     usage=(
         READER,
         FILES_READER,

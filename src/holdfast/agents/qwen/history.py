@@ -1,6 +1,6 @@
 """Qwen Code's chats as the events that its hooks would have been."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,6 @@ from holdfast.core.event import Event
 NAME = "qwen"
 REMINDER = "<system-reminder>"
 NOT_TYPED = frozenset({"system", "hook", "notification", "cron"})
-
-
-def find_chats(location: ImportLocation) -> Iterable[Path]:
-    return find_files(location.home)
 
 
 def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
@@ -89,6 +85,8 @@ def _typed_text(parts: Any) -> str:
 
 
 TRANSCRIPTS = Transcripts(
-    importer=Importer(NAME, "Qwen Code chats", find_chats, read_chat, whole_sessions=True),
+    importer=Importer(
+        NAME, "Qwen Code chats", lambda location: find_files(location.home), read_chat, whole_sessions=True
+    ),
     usage=(READER,),
 )

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, GitLogEntry, GitLook, Verdict
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings, State
@@ -73,24 +75,13 @@ def enqueue(_state: State, event: Event, _settings: Settings) -> Iterator[Job]:
 
 
 def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement, check: Check) -> CheckFinished:
+    names = {"kind": check.kind.value, "selection": check.selection.value, "verdict": check.verdict.value}
     return CheckFinished(
+        **{**msgspec.structs.asdict(check), **names},
         of=event.seq,
         call=data.call,
         lane=data.lane,
-        kind=check.kind.value,
-        runner=check.runner,
-        dir=check.dir,
-        selection=check.selection.value,
-        operands=check.operands,
-        reach=check.reach,
-        presumed=check.presumed,
-        could_not_start=check.could_not_start,
-        verdict=check.verdict.value,
-        passed=check.passed,
-        failed=check.failed,
-        skipped=check.skipped,
         failures=_failed_tests(data, check),
-        why=check.why,
         command=data.command[:MAX_COMMAND],
         ms=data.ms,
         worktree=judged.worktree or data.worktree or event.project,

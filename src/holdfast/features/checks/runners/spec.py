@@ -37,10 +37,6 @@ class Report(msgspec.Struct, kw_only=True):
 Reader = Callable[[str], list[Report]]
 
 
-def read_nothing(_text: str) -> list[Report]:
-    return []
-
-
 class Runner(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: CheckKind = CheckKind.TEST
@@ -62,14 +58,14 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     # Folders by the names that most projects use, or everything below the current one.
     whole_operands: re.Pattern[str] = re.compile(r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$")
     """Operands that mean everything."""
-    codes: dict[int, Verdict] = msgspec.field(default_factory=lambda: {0: Verdict.PASSED, 1: Verdict.FAILED})
+    codes: dict[int, Verdict]
     empty_succeeds: bool = False
     """Exit status 0 is possible although no test was run."""
     lenient: frozenset[str] = frozenset()
     """Flags with which exit status 0 tells nothing by itself."""
     options_variable: str = ""
     """The environment variable that adds flags."""
-    read: Reader = read_nothing
+    read: Reader
     stream: str = "stdout"
     """Where it prints its summary."""
     sums: bool = False
@@ -81,7 +77,6 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     requires_pattern: re.Pattern[str] | None = None
     """Or with an operand like this, and unlike `not_required`."""
     not_required: re.Pattern[str] | None = None
-    watches: frozenset[str] = frozenset()
 
 
 def first_reason(*reasons: tuple[object, str]) -> str:

@@ -1,7 +1,7 @@
 """Readers made of patterns, for tools whose summary a pattern describes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.features.checks.runners.spec import Reader, Report
@@ -25,12 +25,18 @@ def line_reader(good: str, bad: str) -> Reader:
 
 
 def counts_reader(
-    summaries: tuple[str, ...], parts: Mapping[str, str], *, empty: str = "", sign: str = "", contradicts: str = ""
+    summary: str | Sequence[str] = (),
+    parts: Mapping[str, str] | None = None,
+    *,
+    empty: str = NEVER,
+    sign: str = NEVER,
+    contradicts: str = NEVER,
 ) -> Reader:
     """For summaries with counts. The fields are those of `runners.toml`."""
-    patterns = tuple(lazy_pattern(summary, re.MULTILINE) for summary in summaries)
-    part_patterns = {name: lazy_pattern(part, re.MULTILINE) for name, part in parts.items()}
-    no_test, signs, contradiction = (lazy_pattern(one or NEVER, re.MULTILINE) for one in (empty, sign, contradicts))
+    summaries = [summary] if isinstance(summary, str) else summary
+    patterns = tuple(lazy_pattern(one, re.MULTILINE) for one in summaries)
+    part_patterns = {name: lazy_pattern(part, re.MULTILINE) for name, part in (parts or {}).items()}
+    no_test, signs, contradiction = (lazy_pattern(one, re.MULTILINE) for one in (empty, sign, contradicts))
 
     def read(text: str) -> list[Report]:
         reports = [_read_summary(match, part_patterns) for one in patterns for match in one.finditer(text)]
