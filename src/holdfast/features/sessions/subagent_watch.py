@@ -13,8 +13,8 @@ import msgspec
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
-from holdfast.core.kinds.agent_events import SubagentEnded, SubagentStarted, ToolEndPayload
-from holdfast.features.sessions.state.documents import SESSION
+from holdfast.core.kinds.agent_events import SubagentEnded, SubagentStarted
+from holdfast.features.sessions.state.documents import SESSION, Lane
 
 # Sessions that are watched at the same time; the oldest is forgotten.
 MOST_SESSIONS = 200
@@ -126,17 +126,22 @@ def untold_subagents(state: State, event: Event) -> Iterator[Event]:
     if event.agent not in UNTOLD or not isinstance(data, ToolPayload) or data.imported:
         return
     session = SESSION.get(state, event.session)
-    begins = event.kind == "tool.started" and bool(data.lane)
-    ends = isinstance(data, ToolEndPayload) and data.action == "agent" and not data.lane
-    if session is None or not (begins or ends):
+    if session is None:
         return
-    name = data.lane if begins else subagent_name(event)
-    lane = session.lanes.get(name)
-    # The state has the call that begins already.
-    if lane is None or lane.end or (begins and lane.at == event.at):
-        yield _subagent_event(event, SubagentStarted(), name)
-    if ends:
+    if data.lane and event.kind == "tool.started":
+        lane = session.lanes.get(data.lane)
+        # The state has this very call already.
+        if _is_closed(lane) or (lane and lane.at == event.at):
+            yield _subagent_event(event, SubagentStarted(), data.lane)
+    elif not data.lane and data.action == "agent" and event.kind in TOOL_ENDS:
+        name = subagent_name(event)
+        if _is_closed(session.lanes.get(name)):
+            yield _subagent_event(event, SubagentStarted(), name)
         yield _subagent_event(event, SubagentEnded(), name)
+
+
+def _is_closed(lane: Lane | None) -> bool:
+    return lane is None or bool(lane.end)
 
 
 def _subagent_event(event: Event, payload: SubagentStarted | SubagentEnded, name: str) -> Event:

@@ -369,10 +369,10 @@ def _neighbour_sessions(session: Session, reader: Reader) -> Iterator[Session]:
 def _find_cleared(session: Session, older: list[Session]) -> Session | None:
     """The process says it exactly; without one, whoever was cleared last, first within seconds, then today."""
     began = session.started_at
-    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
+    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear" and o.ended_at - began < JUST_ENDED_MS]
     # From the surest sign to the weakest; the same process within a day, as process ids come again.
     same = [o for o in older if same_process(session, o) and abs(began - o.at) < DAY]
-    just_now = [o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS]
+    just_now = [o for o in cleared if began - o.ended_at < JUST_ENDED_MS]
     today = [o for o in cleared if 0 <= began - o.ended_at < DAY]
     return _latest_session(same or just_now or today)
 

@@ -12,7 +12,7 @@ from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
-from holdfast.core.kinds.session_events import TurnAnswerRead
+from holdfast.core.kinds.session_events import SessionLinked, TurnAnswerRead
 from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
@@ -153,14 +153,17 @@ def reactivate_session(session: Session) -> None:
     session.restarts += 1
 
 
-def link_parent(session: Session, parent: str, reason: str, parent_seq: int) -> None:
+def link_parent(session: Session, event: Event) -> None:
     """The first link stays. Parents are older than their children, so there can be no cycle."""
-    if parent and parent != session.id and parent_seq < session.first_seq and not session.parent:
-        session.parent, session.parent_reason = parent, reason
+    data: SessionLinked = event.data
+    older = data.parent not in ("", session.id) and data.parent_seq < session.first_seq
+    if older and not session.parent:
+        session.parent, session.parent_reason = data.parent, data.reason
 
 
-def add_child(session: Session, child: str) -> None:
-    if child and child != session.id and child not in session.children:
+def add_child(session: Session, event: Event) -> None:
+    child = event.data.child
+    if child not in ("", session.id, *session.children):
         session.children = [*session.children, child][-MAX_CHILDREN:]
         session.children_seen += 1
 

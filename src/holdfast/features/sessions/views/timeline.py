@@ -211,15 +211,17 @@ class CallPairing:
         """The start of the same call by its id; without one the oldest of the same input, else of the same tool."""
         data: ToolPayload = end.data
         starts = [start for start in among.values() if start.data.lane == data.lane]
-        named = [start for start in starts if data.call and start.data.call == data.call]
-        if named:
+        named = [start for start in starts if start.data.call == data.call]
+        if data.call and named:
             return named[-1]  # The latest: ids may be used again.
         # Two different ids are never the same call.
         alike = [start for start in starts if start.tool == end.tool and not (start.data.call and data.call)]
         same_input = [start for start in alike if start.data.input == data.input]
-        # A call that was denied did not run: another input shows that this is the end of another call.
-        ran = [] if data.call else [start for start in alike if self.outcomes.get(start.seq) != "denied"]
-        return next(iter([*same_input, *ran]), None)
+        return next(iter([*same_input, *self._ran(alike, data.call)]), None)
+
+    def _ran(self, starts: list[Event], call: str) -> list[Event]:
+        """A call that was denied did not run: another input shows that this is the end of another call."""
+        return [] if call else [start for start in starts if self.outcomes.get(start.seq) != "denied"]
 
 
 _PAIRING: dict[str, Callable[[CallPairing, Event], None]] = {
