@@ -1,6 +1,4 @@
-"""Agents we do not know: a `holdfast-agent-NAME` program reads their payloads for us and puts our answers into their
-words (docs/agents.md). What comes from it is read here.
-"""
+"""Agents without an adapter: a `holdfast-agent-NAME` program translates their payloads and our answers (docs/agents.md)."""
 
 from typing import Any
 
@@ -16,7 +14,7 @@ from holdfast.core.kinds import HOOK_KINDS
 
 NAME_OF_AGENT = "plain"
 SIGN = "holdfast"
-"""The field, with the version of this form in it, by which a payload says that it is plain."""
+"""The field that marks a payload of such a program; it holds the version of the format."""
 
 _LIMITS = {
     "prompt": normalise.PROMPT, "message": normalise.MESSAGE, "command": normalise.COMMAND, "error": normalise.ERROR,
@@ -49,7 +47,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
     data = {**_event_data(raw_data), **payload_reader.parent_process(delivery), "native": bounded_name(delivery.event)}
     return Event(
         key=delivery.key,
-        # An adapter program of another author cannot make events of our own kinds.
+        # Such a program cannot make events of Holdfast's own kinds.
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
         at=delivery.at,
         session=bounded_name(session) if isinstance(session, str) else "",
@@ -71,7 +69,7 @@ def _event_data(raw_data: Payload) -> dict[str, Any]:
 
 
 def write_reply(event: Event, decision: Decision) -> bytes:
-    """What the program is to put into its agent's words."""
+    """The answer that the program translates for its agent."""
     reply: dict[str, Any] = {}
     if decision.verdict != "none":
         reply = {"verdict": decision.verdict}

@@ -21,7 +21,7 @@ _NO_HOOK = HookRow(kind="unknown")
 
 
 def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
-    """The body is left to whoever stores the event: it is redacted and cut the same way for every agent."""
+    """The caller stores the body: it is redacted and cut the same way for every agent."""
     definition, fields = tables.definition, _prepared(tables, normalise.mapping_or_empty(payload))
     native = _first_text(fields, definition.event) or delivery.event
     native = bounded_name(tables.aliases.get(native, native))
@@ -47,7 +47,7 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
 
 
 def _event_kind(tables: Tables, kind: str, data: Data) -> str:
-    # This agent never reports the end of a compaction: whoever waits for it must know.
+    # This agent never reports the end of a compaction, so nobody may wait for it.
     if kind == "compact.started" and not tables.ends_compactions:
         data["end_untold"] = True
     return tables.kind_of(kind, data) if tables.kind_of else kind
@@ -150,7 +150,7 @@ def remove_own_words(data: Data, _payload: Payload) -> None:
         data["synthetic"] = True
 
 
-# Marks: what tells one happening from another, so that two registrations of our hooks do not make two events of it.
+# Marks: what distinguishes one happening from another, so that a second registration of our hooks makes no second event.
 
 WHOLE_SESSION = frozenset({"session.started", "session.ended"})
 
@@ -179,8 +179,8 @@ def by_numbered_ids(event: Event, payload: Payload) -> str:
 
 
 def by_time(event: Event, payload: Payload) -> str:
-    """For agents that put a time into every payload: it is made once, however many hooks then get it. An end may be told
-    several times, each with its own time; one process ends a session once."""
+    """For agents that put a time into every payload, the same for all hooks. An end may be reported several times with
+    different times; one process ends a session once."""
     stamp = payload.get("timestamp")
     data = event.data
     if event.kind == "session.ended" and data.get("pid_start"):

@@ -36,7 +36,7 @@ from holdfast.core.ids import bounded_name
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
 TITLES = ("summary", "ai-title", "custom-title")
-"""Records with a title of the session, the weightier the later."""
+"""Records with a title of the session, in ascending priority."""
 
 
 def find_transcripts(location: ImportLocation) -> Iterable[Path]:
@@ -263,14 +263,14 @@ class _Transcript:
         if self.turn and self.last:
             kind = "subagent.ended" if self.last.agent_id else kind
             said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
-            # Two prompts may follow the same record: the turn between them is empty.
+            # Two prompts may follow the same record; the turn between them is empty.
             n = self.ends[self.last.uuid]
             self.ends[self.last.uuid] += 1
             yield self._event(self.last, kind, n, **said)
         self.turn, self.answer = "", ""
 
     def close(self) -> Iterator[Event]:
-        """A transcript goes on when its session does: then the next import tells the rest."""
+        """A transcript that goes on is imported further next time."""
         if self.last:
             yield from self._queued_prompts([*self._take(), *self.queued])
             yield from self._title_event()
@@ -279,7 +279,7 @@ class _Transcript:
                 yield self._event(self.last, "session.ended", reason="import")
 
     def _time_of(self, record: Line) -> int:
-        """A record without a time that can be read is of the time of the one before it."""
+        """A record without a readable time has the time of the one before it."""
         self.at = parse_milliseconds(record.timestamp) or self.at
         return self.at
 

@@ -63,7 +63,7 @@ def usage_of(tokens: Tokens) -> Usage:
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:
-    """Subagents by their folder: one that was killed has told of no file."""
+    """Subagents by their folder: one that was killed has reported no file."""
     own = Path(session.transcript)
     return [own, *sorted((own.with_suffix("") / SUBAGENTS).glob("*.jsonl"))] if session.transcript else []
 

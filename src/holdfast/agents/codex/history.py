@@ -38,7 +38,7 @@ ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
 def find_rollouts(location: ImportLocation) -> Iterable[Path]:
-    """A subagent's rollout is read with that of its session; alone only where that is not beside it."""
+    """A subagent's rollout is read with that of its session; alone only where that is gone."""
     folders = {path.parent for path in find_files(location.home)}
     return [path for folder in sorted(folders) for path in _rollouts_in(folder)]
 
@@ -48,7 +48,7 @@ def read_rollout(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 
 def _rollouts_in(folder: Path) -> Mapping[Path, list[Path]]:
-    """Of one day: Codex writes a subagent's beside that of its session."""
+    """Of one day: Codex writes a subagent's rollout to the folder of its session's."""
     return group_by_session(folder, folder.stat().st_mtime_ns, "rollout-*.jsonl", _ids_of)
 
 

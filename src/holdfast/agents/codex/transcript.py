@@ -86,7 +86,7 @@ _RUNNING = re.compile(r"^Process running with session ID (\d{1,10})$", re.MULTIL
 
 
 class CommandEnd(NamedTuple):
-    """How a command ended, as one record tells it."""
+    """How a command ended, according to one record."""
 
     call: str
     code: int

@@ -55,7 +55,7 @@ def _running_total(payload: Payload, position: Position, at: int) -> Statement |
         return None
     context, usage = position.context, total.usage()
     earlier = position.known.get(_thread_id(context))
-    # A total that shrank began anew; under a new id it is counted from 0.
+    # A total that shrank was restarted; under a new id it is counted from 0.
     if earlier and (usage.total or 0) < (earlier.total or 0):
         context.epoch += 1
     return Statement(id=_thread_id(context), said=usage, at=at)

@@ -39,8 +39,8 @@ def plain_output(told: Any) -> Any:
 
 
 def exit_code_in(output: Any) -> int | None:
-    """Behind the output stand lines of Gemini's own: one with the exit code unless it was 0, and at last the group's
-    number, which only a command that ran to its end has."""
+    """Gemini adds lines after the output: the exit code unless it is 0, and last the group's number, which only a command
+    that ran to its end has."""
     if not isinstance(output, str):
         return None
     lines = output[-400:].removesuffix("</untrusted_context>").rstrip().splitlines()

@@ -48,7 +48,7 @@ def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 
 def _read_sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
-    """Each with its subagents; one whose session is gone stands alone."""
+    """Each session with its subagents; a subagent whose session is gone comes alone."""
     rows = [SessionRow(*(str(value or "") for value in row)) for row in database.execute(SESSIONS)]
     known_ids = {row.id for row in rows}
     families: dict[str, list[Iterator[Found]]] = {}

@@ -97,13 +97,13 @@ def _attribute(candidates: list[Candidate], analysis: Analysis, output: Output, 
     for candidate in candidates:
         candidate.status_told = status_told
     attribute_reports(candidates, analysis, output)
-    # Knowing that one run passed tells which others were reached, so the summaries are handed out once more.
+    # A run that passed shows which others were reached, so the summaries are handed out again.
     if _narrow_analysis(candidates, analysis):
         attribute_reports(candidates, analysis, output)
 
 
 def _narrow_analysis(candidates: list[Candidate], analysis: Analysis) -> bool:
-    """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
+    """A trusted summary of one run says more about the others: `lint && test` ran the tests, so lint passed."""
     passed_by_index = {
         c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
         for c in candidates
@@ -262,7 +262,7 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
 
 
 def judge_recorded(result: ShellResult, cwd: str, root: str) -> CommandJudgement:
-    """Without a look at files: those of that time are gone."""
+    """Without files: those of that time are gone."""
     if is_uneventful(result.command):
         return CommandJudgement()
     judged = judge_command(result.command, cwd, result.exit_code, result.stdout, result.stderr, root=root)
@@ -280,7 +280,7 @@ def is_uneventful(command: str) -> bool:
 
 
 def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
-    """What the command is about to do in git, as far as its parse tells: each act that may take effect.
+    """What the command is about to do in git, according to its parse: each act that may take effect.
 
     `?` where the command names git and cannot be followed: then nothing is ruled out.
     """
@@ -315,7 +315,7 @@ def _other_place(judged: Judgement, worktree: Worktree | None) -> Worktree | Non
 
 
 def _kept_judgement(judged: Judgement, worktree: Worktree | None, cwd: str) -> CommandJudgement:
-    """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
+    """Leaves out git commands that only read, and the place of a command that did nothing."""
     acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
     if not judged.checks and not acts:
         return CommandJudgement(writes=judged.writes[:MAX_WRITES])

@@ -19,7 +19,7 @@ from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import GitWatch, Worktree, find_place
 from holdfast.features.checks.settings import DEFAULTS
 
-# Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
+# Running shell calls, according to hooks: where each began, and which may have changed git.
 
 # Bounds the memory of the daemon; LONGEST_MS is an hour, in milliseconds.
 MAX_CALLS = 500
@@ -37,7 +37,7 @@ class RunningCall(msgspec.Struct, frozen=True):
 
 
 class RunningCalls:
-    """In the memory of the daemon only: what is lost by a restart is not known, never guessed."""
+    """Kept in the daemon's memory only: after a restart nothing is known, and nothing is guessed."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str, str], RunningCall] = {}
@@ -52,12 +52,12 @@ class RunningCalls:
         return self._calls.pop((session, lane, call), None)
 
     def forget(self, session: str) -> None:
-        """The turn is over: calls that were refused or whose end nobody told run no longer."""
+        """Ends the calls of a turn that is over: they were refused, or no hook reported their end."""
         for key in [key for key in self._calls if key[0] == session]:
             del self._calls[key]
 
     def any_in(self, worktree: str, now: int) -> bool:
-        """One that began very long ago is one whose agent is gone."""
+        """Whether a call runs there. The agent of one that began very long ago is gone."""
         return any(call.worktree == worktree and now - call.at < LONGEST_MS for call in self._calls.values())
 
 
@@ -133,7 +133,7 @@ ACTING = frozenset(("shell", "mcp", "other"))
 
 
 class LiveWorktree(msgspec.Struct, frozen=True):
-    """A worktree in which an agent works, as far as hooks tell."""
+    """A worktree in which an agent works, according to hooks."""
 
     worktree: Worktree
     project: str
@@ -229,14 +229,14 @@ class Observer:
             data.ms = max(0, event.at - started.at)
         return judged
 
-    # ── beside the hooks ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── without a hook ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def live_worktrees(self, now: int) -> dict[str, LiveWorktree]:
-        """Those of which a hook told lately. Called from the watcher's thread: it works on a copy."""
+        """Worktrees with a recent hook. The watcher's thread calls it, so it works on a copy."""
         return {root: one for root, one in dict(self._live).items() if now - one.at < LIVE_MS}
 
     def notice(self, root: str, now: int, *, staged: bool) -> list[Event]:
-        """What changed in git without a hook. While a call runs in the worktree its end tells who did it."""
+        """Reports what changed in git without a hook. While a call runs in the worktree, its end shows who changed it."""
         live = self._live.get(root)
         if live is None or self._running.any_in(root, now):
             return []
@@ -260,7 +260,7 @@ class Observer:
         data.git = self._git.look(worktree, outside=outside)
 
     def _note_live(self, live: LiveWorktree) -> None:
-        # The one that was quiet longest gives way.
+        # The one without hooks for longest is dropped.
         if live.worktree.root not in self._live and len(self._live) >= MAX_LIVE:
             del self._live[min(self._live, key=lambda root: self._live[root].at)]
         if live.worktree.root not in self._live:
@@ -270,7 +270,7 @@ class Observer:
     def _take_content(
         self, event: Event, data: HookPayload, worktree: Worktree, settings: Settings, parts: ContentParts
     ) -> None:
-        # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
+        # A longer limit for looks, as on a loaded machine, also allows later events.
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
         path_sets = [(), *_distinct_parts(parts())]
@@ -306,7 +306,7 @@ def _worth_keeping(judged: CommandJudgement) -> CommandJudgement | None:
 
 
 def _load_judge() -> None:
-    """The shell parser takes a moment to load: it is there before the first command comes."""
+    """Loads the shell parser before the first command comes."""
     import_module("holdfast.features.checks.judge")
 
 

@@ -1,4 +1,4 @@
-"""What an event means for checks, as events of its own. Pure: what was seen of the world is in the event."""
+"""Derives events about checks and git acts from other events. Pure: observations are in the event."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, SEES_GIT, GitSeen
 
-# Names of the tests that failed, from what a runner printed. What is not named stays unnamed.
+# Names of failed tests, from the output of a runner.
 
 MAX_FAILURES = 50
 # By runner: the line that names a failed test; group 1 is the name.
@@ -107,7 +107,7 @@ def _git_acts(event: Event, look: GitLook, seen: GitSeen) -> Iterator[Event]:
         return
     branch = seen.before_branch
     for act in look.acts:
-        # `at` is where the line ends in the reflog; what lies before the earlier end was told already.
+        # `at` is where the line ends in the reflog; acts before the earlier end were reported already.
         if act.at and act.at <= seen.before_log_size:
             continue
         after = _branch_after(act, branch, look.branch)

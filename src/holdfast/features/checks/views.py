@@ -29,7 +29,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
     branch: str
     same_worktree: bool
     here: bool
-    """In the worktree and branch of whoever asks."""
+    """In the caller's worktree and branch."""
     own: bool
     """By the session that asks."""
     current: bool | None
@@ -42,7 +42,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
 
 
 def list_runs(call: Call) -> dict[str, Any]:
-    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where nobody wants to know what holds."""
+    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where the content of now does not matter."""
     with_content = call.args.get("look", True)
     now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
     runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
@@ -140,7 +140,7 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
 
 
 def _check_documents(call: Call) -> Iterable[BranchChecks]:
-    """Those of the project's sessions, and those of its folder, whoever ran them."""
+    """Documents of the project's sessions, and of its folder."""
     # First by the project of the session, then by folder: a session may run checks in another worktree.
     named = dict(CHECKS.list(call.reader, project=call.project, limit=MAX_DOCUMENTS))
     if call.project:
@@ -153,7 +153,7 @@ def _is_wanted(run: CheckRun, args: Any) -> bool:
 
 
 def _content_now(call: Call) -> Fingerprint:
-    """Looked at, not remembered."""
+    """Always read again: files change without an event."""
     if find_place(call.project) is None:
         return Fingerprint(why_unknown="this is no git repository")
     budget = (call.settings or DEFAULTS).look_ms / 1000

@@ -28,7 +28,7 @@ def reopen_session(call: Call) -> CommandResult:
 
 
 def recover_sessions(call: Call) -> CommandResult:
-    """The recovery jobs by hand: one of them, or all. Safe to run twice: what was told is told once."""
+    """The recovery jobs by hand: one of them, or all. Safe to run twice: the same finding is one event."""
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")

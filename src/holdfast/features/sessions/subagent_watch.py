@@ -1,8 +1,8 @@
-"""Which subagent a hook ran in, where the agent does not say it (Kimi Code, Gemini CLI).
+"""Finds the subagent that a hook ran in, where the agent does not name it (Kimi Code, Gemini CLI).
 
 A session that waits for a subagent does nothing else meanwhile: what ends a turn then ends the subagent's, and what begins is the
 subagent's. Of several at once it is known where all have one name, which is all that these agents say of a subagent; of several with
-different names, and of one in the background, nobody can tell.
+different names, and of one in the background, it is unknown.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from holdfast.features.sessions.state.documents import SESSION, Lane
 
 # Sessions that are watched at the same time; the oldest is forgotten.
 MOST_SESSIONS = 200
-# Agents that tell neither the beginning nor the end of a subagent: it is what a call of this kind waits for.
+# Agents that report neither the beginning nor the end of a subagent: a call of action `agent` waits for it.
 UNTOLD = frozenset(("gemini",))
 BESIDE_MS = 300
-"""A call that begins so soon after a subagent is one beside it: the subagent has to ask its model first."""
-# After these nothing that came before is under way any more.
+"""A call that begins so soon after a subagent is the session's own: the subagent has to ask its model first."""
+# These end everything that ran before.
 BEGINS_ANEW = frozenset(("prompt.submitted", "session.started", "session.ended", "turn.interrupted"))
 
 
@@ -35,7 +35,7 @@ class _Waiting:
     lane_of: dict[str, str] = field(default_factory=dict)
     """By the calls that were found to be a subagent's."""
     since: int = 0
-    """When the last subagent began, of those that are not told."""
+    """When the last subagent began, of those without a hook."""
 
     @property
     def only_lane(self) -> str:
@@ -83,7 +83,7 @@ class SubagentWatch:
 
     @staticmethod
     def _is_beside(event: Event, waiting: _Waiting, spawns: bool) -> bool:
-        """Several subagents begin at about the same time, of which each has the others beside it."""
+        """Whether the call is the session's own: several subagents begin at about the same time."""
         if event.agent in UNTOLD:
             return spawns or event.at - waiting.since < BESIDE_MS
         return spawns and len(waiting.lanes) < len(waiting.calls)
@@ -110,7 +110,7 @@ class SubagentWatch:
 
 
 def _call_name(event: Event, data: ToolPayload) -> str:
-    """Without an id the input tells calls apart that run at the same time."""
+    """Without an id, calls that run at the same time are distinguished by their input."""
     return data.call or f"{event.tool} {msgspec.json.encode(data.input, order='sorted').decode()}"
 
 
@@ -120,8 +120,8 @@ def subagent_name(event: Event) -> str:
 
 
 def untold_subagents(state: State, event: Event) -> Iterator[Event]:
-    """The beginning and the end of a subagent, where the agent tells neither: with its first call, and with the end of the
-    call that began it. A subagent that called nothing begins and ends there."""
+    """The beginning and the end of a subagent, where the agent reports neither: with its first call, and with the end of the
+    call that started it, where a subagent without calls begins too."""
     data = event.data
     if event.agent not in UNTOLD or not isinstance(data, ToolPayload) or data.imported:
         return

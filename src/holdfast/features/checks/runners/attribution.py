@@ -13,7 +13,7 @@ from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.recognise import Match, all_test_runners
 from holdfast.features.checks.runners.spec import Report, Runner, first_reason
 
-# Summaries stand at the end, and names of failures near it; beyond this the middle is dropped.
+# Summaries are at the end, and names of failures near it, so the middle of longer text is dropped.
 MAX_CHARACTERS = 400_000
 # Colours and cursor moves (CSI), titles and links (OSC), and two-character escapes.
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
@@ -156,7 +156,7 @@ def _may_have_run(command: ShellCommand) -> bool:
 
 
 class _Scene(msgspec.Struct, frozen=True):
-    """What the command line printed besides the check tools."""
+    """What the command line prints apart from its check tools."""
 
     analysis: Analysis
     output: Output
@@ -180,7 +180,7 @@ def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: O
     scene = _Scene(analysis, output, _loud_commands(candidates, analysis), literal_text(analysis))
     for candidate in candidates:
         candidate.reset(scene.loud, output)  # This is called again after the analysis was narrowed.
-    # Two calls of one runner share its summaries and must be told apart by order.
+    # Two calls of one runner share its summaries and are distinguished by order.
     groups: dict[str, list[Candidate]] = {}
     entries: list[Candidate] = []
     for candidate in filter(lambda one: one.could_report, candidates):
@@ -326,7 +326,7 @@ def _failure_signs(candidate: Candidate, reports: list[Report], scene: _Scene) -
     mine = scene.positions(candidate.command.invocation.index)[0]
     loud = [scene.positions(one) for one in scene.loud]
     before, after = any(one[0] < mine for one in loud), any(one[-1] > mine for one in loud)
-    # Other programs printed on both sides, so it cannot be told whose failure it is.
+    # Other programs printed on both sides, so the failure may be theirs.
     if not reports or (before and after):
         return []
     # After others have printed, only the last one is surely its own.

@@ -89,9 +89,9 @@ class Entry(msgspec.Struct):
     nothing: str = ""
     target: str = ""
     runner: str = ""
-    """The tool it starts, where the project's files tell."""
+    """The tool it starts, where the project's files say so."""
     operands: list[str] = []
-    """What it gives that tool, where the project's files tell."""
+    """What it gives that tool, where the project's files say so."""
     script: bool = False
     """A file of the project, called a check for its name only."""
     packages: list[str] = []
@@ -373,7 +373,7 @@ class RepositoryFiles:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError):
             return None
-        # A file that is cut, or binary, tells nothing reliable.
+        # Nothing reliable can be read from a part of a file, or a binary one.
         return None if len(data) > MAX_BYTES or b"\0" in data else data.decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What a run says something of: the folders where its tool looked for the project, the paths it was limited to, and whether it was that tool that ran."""
+"""The reach of a run: the folders and paths that it covered, and whether it was really the tool that ran."""
 
 import os
 import posixpath
@@ -45,7 +45,7 @@ _PATTERN_RUNNERS = frozenset(
 
 
 def find_reach(candidate: Candidate, folder: str, read_file: ReadFile | None) -> list[str]:
-    """Relative to the worktree like `folder`; empty where it cannot be told."""
+    """Relative to the worktree like `folder`; empty where it is unknown."""
     if folder == UNKNOWN_FOLDER or UNKNOWN in folder:
         return []
     match, entry = candidate.match, candidate.entry
@@ -110,8 +110,7 @@ def _is_path(match: Match, word: str) -> bool:
     return match.runner.kind is CheckKind.TEST or "." in word
 
 
-# Code that runs in place of a tool, or before it: a module of its name in front of it, a file that node loads
-# first.
+# Code that runs in place of a tool, or before it: a module of the same name, a file that node loads first.
 
 # Python imports these by itself before anything else.
 _STARTUP_MODULES = ("sitecustomize", "usercustomize")
@@ -119,7 +118,7 @@ _NODE_LOADS = frozenset(("-r", "--require", "--import", "--loader", "--experimen
 
 
 def find_foreign_code(candidate: Candidate, root: str, read_file: ReadFile) -> str:
-    """Why the tool's word does not count; empty when it does. `root`: the repository, empty when not known."""
+    """Why the tool's result does not count; empty when it does. `root`: the repository, empty when not known."""
     match, invocation = candidate.match, candidate.command.invocation
     if match is None:
         return ""

@@ -189,7 +189,7 @@ def read_go(text: str) -> list[Report]:
     if not packages:
         ended = _GO_OK.search(text) or "[no test files]" in text
         return [Report(nothing="no tests to run")] if ended else []
-    # One for each package, so that several runs can be told apart; those of one run are summed up.
+    # One for each package, so that several runs can be distinguished; those of one run are summed up.
     begins = [0, *(match.end() for match in packages[:-1])]
     return [
         Report(passed=len(_GO_PASS.findall(text, begin, match.end())) or 1, position=match.start())

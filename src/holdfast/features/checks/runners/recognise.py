@@ -64,7 +64,7 @@ class Match(msgspec.Struct):
     operands: list[str] = []
     quiet: bool = False
     lenient: str = ""
-    """A flag with which exit status 0 tells nothing by itself."""
+    """A flag with which exit status 0 proves nothing by itself."""
     foreign: str = ""
     """The program is not where such a tool is installed."""
 
@@ -120,7 +120,7 @@ _NODE_VALUES = frozenset(("--import", "--require", "-r", "--loader", "--experime
 
 
 def _node_script(arguments: list[str]) -> list[str]:
-    """The script that node runs, with its arguments: flags of node itself stand before it."""
+    """The script that node runs, with its arguments: flags of node itself come before it."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] in _NODE_VALUES else 1

@@ -50,7 +50,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     """First operands with which nothing is checked."""
     takes_value: frozenset[str] = frozenset()
     hollow: frozenset[str] = frozenset()
-    """Flags with which neither exit status 0 nor the summary tells that tests ran: another program runs them."""
+    """Flags with which neither exit status 0 nor the summary shows that tests ran: another program runs them."""
     hollow_with: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """Flags of which one of each kind together does the same: `go test -bench . -run xxx`."""
     selects: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     empty_succeeds: bool = False
     """Exit status 0 is possible although no test was run."""
     lenient: frozenset[str] = frozenset()
-    """Flags with which exit status 0 tells nothing by itself."""
+    """Flags with which exit status 0 proves nothing by itself."""
     options_variable: str = ""
     """The environment variable that adds flags."""
     read: Reader
@@ -93,5 +93,5 @@ def group_number(match: re.Match[str] | None, group: int | str = 1) -> int:
 
 
 def sum_counts(text: str, names: Iterable[str]) -> int:
-    """The sum of the numbers that stand before any of the names: `2 failed, 1 error`."""
+    """The sum of the numbers before any of the names: `2 failed, 1 error`."""
     return sum(int(match[1]) for name in names for match in re.finditer(rf"(\d+) {name}\b", text))

@@ -11,11 +11,11 @@ Patterns = Mapping[str, re.Pattern[str]]
 
 
 def line_reader(good: str, bad: str) -> Reader:
-    """For tools that end with one line of praise or blame."""
+    """For tools that end with one line on success or failure."""
     clean, dirty = lazy_pattern(good or NEVER, re.MULTILINE), lazy_pattern(bad or NEVER, re.MULTILINE)
 
     def read(text: str) -> list[Report]:
-        # Blame goes first: a tool that checks several things may praise one of them.
+        # Failure goes first: a tool that checks several things may report success for one of them.
         if match := dirty.search(text):
             return [Report(failed=1, position=match.start())]
         praise = clean.search(text)

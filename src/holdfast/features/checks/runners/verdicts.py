@@ -125,7 +125,7 @@ def _success_verdict(candidate: Candidate, runner: Runner) -> Outcome:
     assert match is not None
     if runner.kind is not CheckKind.TEST:
         return _other_success(report, match.lenient)
-    # Where other programs print as well, the summary may be theirs.
+    # The summary may come from another program that prints.
     if report is not None and (candidate.trusted or not candidate.crowded):
         return _success_with_report(report)
     doubt = first_reason(
@@ -176,7 +176,7 @@ def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> 
         if verdict is Verdict.FAILED:
             return Verdict.DID_NOT_RUN, f"{why} without a summary: the tests could not be started"
         return verdict, why
-    # FAILED stands for an exit status that is only known not to be 0.
+    # FAILED is an exit status that is only known not to be 0.
     if code == FAILED:
         return Verdict.FAILED, "the exit status was not 0"
     verdict = runner.codes.get(code, Verdict.UNKNOWN)

@@ -91,5 +91,5 @@ def _list_text(given: Mapping[str, Any]) -> str:
 
 def _plain_values(given: Mapping[str, Any]) -> list[str]:
     """A tool that nobody here knows: its first inputs, by their names."""
-    told = {name: _as_text(value) or value for name, value in given.items()}
-    return [f"{k}: {v}" for k, v in told.items() if isinstance(v, str | int | float) and v != ""][:MOST_VALUES]
+    values = {name: _as_text(value) or value for name, value in given.items()}
+    return [f"{k}: {v}" for k, v in values.items() if isinstance(v, str | int | float) and v != ""][:MOST_VALUES]

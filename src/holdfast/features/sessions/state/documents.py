@@ -13,7 +13,7 @@ MAX_LANES = MAX_RUNNING = MAX_CHILDREN = 20
 MAX_ASKS = 5
 MAX_OPEN_GATES = 20
 MAX_REMEMBERED_CALLS = 8
-# Enough to tell by time which turn a late record of token use belongs to.
+# Enough to find the turn of a late record of token use by its time.
 MAX_REMEMBERED_TURNS = 8
 MAX_RECENT_SESSIONS = 20
 # Characters.
@@ -82,7 +82,7 @@ class EndedCall(msgspec.Struct, kw_only=True):
     about: str
     at: int
     started: bool = True
-    """False while only its end was told."""
+    """False while only its end was reported."""
 
 
 class PendingQuestion(msgspec.Struct, kw_only=True):
@@ -149,7 +149,7 @@ class Session(msgspec.Struct, kw_only=True):
     early_stop: str = ""
     running: dict[str, RunningCall] = {}
     ended_calls: dict[str, EndedCall] = {}
-    """The last that ended, by lane and id: what is told again counts once."""
+    """The last that ended, by lane and id: a repeated report counts once."""
     asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
     lanes: dict[str, Lane] = {}

@@ -1,5 +1,4 @@
-"""What each event, of an agent or of Holdfast itself, means for its session. A handler changes the copy of the document
-that it is given; values inside are replaced, never changed in place."""
+"""Handlers of events, of agents and of Holdfast itself. They change a copy of the document, and replace values inside of it."""
 
 from collections.abc import Callable
 
@@ -77,7 +76,7 @@ def _has_open_turn(session: Session) -> bool:
 
 
 def _is_command(prompt: str) -> bool:
-    """`/model` alone says nothing of what a session is about."""
+    """`/model` alone is no title."""
     return prompt.startswith("/") and len(prompt.split(maxsplit=1)) == 1
 
 
@@ -87,7 +86,7 @@ def _session_titled(session: Session, event: Event) -> None:
 
 
 def _is_repeated(session: Session, data: agent_events.PromptSubmitted, prompt: str) -> bool:
-    """Hooks that are registered twice tell the same prompt twice."""
+    """Hooks that are registered twice report the same prompt twice."""
     turn = session.turn
     return bool(turn and turn.id and turn.id == data.turn and turn.prompt == one_line(prompt))
 
@@ -106,7 +105,7 @@ def _tool_started(session: Session, event: Event) -> None:
 
 def _tool_ended(session: Session, event: Event) -> None:
     data: ToolEndPayload = event.data
-    # Hooks registered twice tell an end twice.
+    # Hooks registered twice report an end twice.
     if lifecycle.has_ended(session, event):
         return
     failed = int(data.ok is False)
@@ -147,7 +146,7 @@ def _notification_received(session: Session, event: Event) -> None:
     if data.topic == "permission_prompt" and not session.asks:
         lifecycle.add_ask(session, event, "permission")
     elif data.topic == "idle_prompt" and not session.any_lane_open:
-        # Nothing else tells that the user pressed Esc: the agent says that it waits for input.
+        # The only sign that the user pressed Esc: the agent says that it waits for input.
         lifecycle.clear_running(session)
         close_turn(session, event, "notified")
 
@@ -194,7 +193,7 @@ def _subagent_ended(session: Session, event: Event) -> None:
 
 
 def _context_compacted(session: Session, event: Event) -> None:
-    """Counted at its end; at its beginning where the agent will not tell the end."""
+    """Counted at its end; at its beginning where the agent does not report the end."""
     data = event.data
     if not isinstance(data, agent_events.CompactStarted) or data.end_untold:
         session.compactions += 1
@@ -243,7 +242,7 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-# What an event of Holdfast itself means for a session: an answer, a look at a process or a transcript, a command.
+# Events of Holdfast itself: answers, observations of a process or a transcript, commands.
 
 
 def _decision_made(session: Session, event: Event) -> None:
@@ -256,7 +255,7 @@ def _decision_made(session: Session, event: Event) -> None:
     session.denied += 1
     if data.of_kind == "tool.started":
         if data.call:
-            # So that its late start is not shown as running, and an end that is told all the same does not count.
+            # So that a late start is not shown as running, and an end that is still reported does not count.
             lifecycle.remember_ended(session, event)
         lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
     elif not data.lane:
@@ -276,7 +275,7 @@ def _process_found(session: Session, event: Event) -> None:
 
 
 def _exit_read(session: Session, event: Event) -> None:
-    """The hook had said no more than that the command ran."""
+    """The hook did not report the exit code."""
     data: kinds.ToolExitRead = event.data
     if data.ok is False:
         session.failed += 1
@@ -285,7 +284,7 @@ def _exit_read(session: Session, event: Event) -> None:
 
 
 def _answer_read(session: Session, event: Event) -> None:
-    """The session's last event is this one: a summary that was made before lacks the answer."""
+    """Becomes the session's last event: a summary that was made before lacks the answer."""
     data: kinds.TurnAnswerRead = event.data
     session.seq = event.seq
     if session.turn and lifecycle.is_answered_by(session.turn, data):
@@ -312,7 +311,7 @@ def _session_stale(session: Session, event: Event) -> None:
 def _session_reopened(session: Session, _event: Event) -> None:
     if not session.is_active:
         lifecycle.reactivate_session(session)
-        session.process = None  # It may be dead; if the session lives, its next event names it again.
+        session.process = None  # It may be dead; a live session's next event names it again.
 
 
 def _permission_granted(session: Session, event: Event) -> None:
@@ -331,7 +330,7 @@ def _turn_recovered(session: Session, event: Event) -> None:
 
 
 def _when_it_was(session: Session, event: Event, last: int) -> Event:
-    """History is over since its last record, not since somebody looked."""
+    """An imported session ends with its last record, not when a job looked."""
     return replace(event, at=last) if session.source == "import" else event
 
 

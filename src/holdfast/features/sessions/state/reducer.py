@@ -1,4 +1,4 @@
-"""Events → documents. Pure: the state of a session is what its log says, in whatever order the log says it."""
+"""Reduces events to documents. Pure, and independent of the order of events of one moment."""
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -63,11 +63,11 @@ SUMS = ("turns", "ms", "tools", "failed", "sessions", *TOKEN_SUMS)
 MAX_PROJECTS = 60
 OTHER_PROJECTS = "…"
 LONGEST_TURN_MS = 12 * 3_600_000
-"""A turn that was left open overnight is not a night's work."""
+"""Caps a turn that was left open overnight."""
 
 
 def local_day(at: int) -> str:
-    """In the time zone of this machine: said by the job that sees the turn, so that replay needs no time zone."""
+    """In the time zone of this machine. Jobs write it into the event, so that replay needs no time zone."""
     try:
         return datetime.fromtimestamp(at / 1000).astimezone().date().isoformat()
     except (ValueError, OverflowError, OSError):
@@ -101,7 +101,7 @@ def _day_of_event(event: Event) -> str:
         return data.day
     # Older events name no day: then by UTC, as every replay gives the same.
     at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
-    # A bound, because times beyond the calendar would raise.
+    # Bounded: times beyond the calendar would raise.
     return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
 
 
@@ -225,7 +225,7 @@ def _note_event(session: Session, event: Event) -> None:
 
 
 def _update_state(session: Session, event: Event) -> None:
-    """The state follows from the facts, so that no order of events can leave an illegal one."""
+    """Computes the state from the facts, so that no order of events leaves an illegal one."""
     if session.status == COMPLETED:
         clear_running(session)
         end_all_lanes(session, event)
@@ -295,7 +295,7 @@ PAGE = 200
 
 
 def wanted_session(call: Call) -> Session:
-    """By `id`; without one the session of whoever asks, else the latest in the project, else the latest of all."""
+    """By `id`; without one the caller's session, else the latest in the project, else the latest of all."""
     session_id = str(call.args.get("id") or "").strip()
     if session_id:
         return find_session(call.reader, session_id)

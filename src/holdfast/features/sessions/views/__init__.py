@@ -47,7 +47,7 @@ from holdfast.features.sessions.views.figures import (
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
-# Active sessions stand in the index under one of two names (`reducer.facets`).
+# Active sessions have one of two statuses in the index (`reducer.facets`).
 LIVE = (WATCHED, ACTIVE)
 # Smaller comes first.
 URGENCY = {"permission": 0, "question": 0, "failed": 1}
@@ -181,7 +181,7 @@ def show_session(call: Call) -> dict[str, Any]:
 
 
 def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
-    """With what it spent; `tokens` is null where nobody told any."""
+    """With what it spent; `tokens` is null where nobody reported any."""
     spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
     return {
         **to_plain(turn), "tokens": spent.tokens, "total_tokens": spent.total_tokens, "cost": spent.cost,
@@ -378,14 +378,14 @@ def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, An
 
 
 def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
-    """`tokens` is None where none were told: an agent that tells none has not used none."""
+    """`tokens` is None where none were reported, which does not mean that none were used."""
     every = {name: sums.get(name, 0) for name in DAY_SUMS}
     # 0 is a figure, absent is unknown.
     token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
     return {**every, "tokens": sum(token_sums) if token_sums else None}
 
 
-# One line about a session for its agent's screen: what it cost, how full its context is, what stands in its way.
+# One line about a session for its agent's screen: its cost, how full its context is, open gates.
 
 SEPARATOR = " · "
 MAX_OTHERS = 50

@@ -148,7 +148,7 @@ def _chosen_event(call: Call, session: Session) -> Event:
 
 
 class FoldedSessions:
-    """Documents along the way of a fold, so that stepping through a long session does not begin anew each time.
+    """Documents along the way of a fold, so that stepping through a long session does not start over each time.
 
     Kept by the delivery key of the session's first event and by the number of erasures: what was erased is not kept.
     """

@@ -30,7 +30,7 @@ SORTS: dict[str, Callable[[Session], Any]] = {
     "duration": lambda session: session.at - session.started_at,
     "failed": lambda session: session.failed,
 }
-"""Columns that stand in the document. Tokens and money are read for each session."""
+"""Columns of the document. Tokens and money are read for each session."""
 
 
 class Filters(msgspec.Struct, kw_only=True, frozen=True):
@@ -47,7 +47,7 @@ class Filters(msgspec.Struct, kw_only=True, frozen=True):
     min_tokens: int = 0
     min_cost: int = 0
     costs: dict[str, int] = {}
-    """Micro-dollars by session, from whoever knows them: this feature does not."""
+    """Micro-dollars by session, from the caller: this feature does not know them."""
     sort: str = "last"
     reverse: bool = False
     offset: int = 0

@@ -304,7 +304,7 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
 
 
 def _is_repeated(data: PromptSubmitted, turn: Turn | None) -> bool:
-    """The prompt that opened the turn, told once more by hooks that are registered twice."""
+    """The prompt that opened the turn, reported again by hooks that are registered twice."""
     same = turn is not None and bool(turn.id) and turn.id == data.turn
     return same and not data.lane and turn is not None and turn.prompt == one_line(prompt_text(data))
 
@@ -345,7 +345,7 @@ def _is_silent(data: object) -> bool:
 
 
 def _lane_of(data: Any, session: Session) -> tuple[str, str]:
-    """Name and type. Some agents tell the type only when a subagent begins, Cursor only the type when it ends."""
+    """Name and type. Some agents report the type only when a subagent begins, Cursor only the type when it ends."""
     lane, lane_type = data.get("lane", ""), data.get("lane_type", "")
     known_lane = session.lanes.get(lane)
     return lane or lane_type, lane_type or (known_lane.type if known_lane else "")
@@ -466,7 +466,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "prompt.submitted": prompt_text,
     "session.started": _start_text,
     "session.ended": lambda data: ENDS_IN_WORDS.get(data.reason, data.reason),
-    # Its type is its lane's; where it is told as a session of its own, how that began says nothing.
+    # Its type is its lane's, and its source says nothing.
     "subagent.started": lambda _data: "",
     "decision.made": _decision_text,
     "answer.undelivered": _undelivered_text,
