@@ -44,7 +44,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
 def list_runs(call: Call) -> dict[str, Any]:
     """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where the content of now does not matter."""
     with_content = call.args.get("look", True)
-    now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
+    now = _content_now(call) if with_content else Fingerprint(why_unknown="not asked for")
     runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
     return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.as_row() for run in runs[:MAX_LISTED]]}
 
@@ -54,7 +54,7 @@ def show_run(call: Call) -> dict[str, Any]:
     seq = int(call.args["seq"])
     event = call.reader.event(seq)
     if event is None or not isinstance(event.data, CheckFinished):
-        raise CommandRefused(f"event {seq} is no check", fix="See: holdfast check list")
+        raise CommandRefused(f"event {seq} is not a check", fix="See: holdfast check list")
     of = call.reader.event(event.data.of)
     origin = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
     output = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}
@@ -103,8 +103,8 @@ def _why_not(listed: ListedRun, now: Fingerprint, folder: str) -> str:
         return run.why
     elsewhere = run.dir not in (".", folder) and not folder.startswith(f"{run.dir}/")
     return first_reason(
-        (not run.content, "the content it ran on could not be looked at in time"),
-        (not now.is_known, f"what the content is now is not known: {now.why_unknown}"),
+        (not run.content, "the content it ran on could not be fingerprinted in time"),
+        (not now.is_known, f"the current content is unknown: {now.why_unknown}"),
         (not listed.current, "files changed after it"),
         (
             run.selection != Selection.ALL,
@@ -155,6 +155,6 @@ def _is_wanted(run: CheckRun, args: Any) -> bool:
 def _content_now(call: Call) -> Fingerprint:
     """Always read again: files change without an event."""
     if find_place(call.project) is None:
-        return Fingerprint(why_unknown="this is no git repository")
+        return Fingerprint(why_unknown="this is not a git repository")
     budget = (call.settings or DEFAULTS).look_ms / 1000
     return shared_fingerprinter().take_patiently(call.project, [()], budget)[0]

@@ -274,7 +274,7 @@ def _attribute_runner(group: list[Candidate], scene: _Scene, entries: bool) -> N
     reports = read_reports(runner, scene.output)
     whole = [report for report in reports if not report.partial]
     distrust = first_reason(
-        (whole and len(reports) > len(whole), "failures are shown beside the summary"),
+        (whole and len(reports) > len(whole), "failures are shown next to the summary"),
         (scene.fakes(runner.read), "the command itself prints a text like the summary"),
         (scene.loud, "another program of the command could have printed the summary"),
         (entries, "several things in the command print summaries"),

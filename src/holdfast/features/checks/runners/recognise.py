@@ -194,7 +194,7 @@ def _hollow_reason(runner: Runner, arguments: list[str]) -> str:
     named = [word for flag, word in by_flag.items() if flag in runner.hollow]
     if not named and all(flags & by_flag.keys() for flags in runner.hollow_with):
         named = [by_flag[flag] for flags in runner.hollow_with for flag in sorted(flags & by_flag.keys())[:1]]
-    return f"with {' and '.join(named)} neither its exit status nor its summary tells that tests ran" if named else ""
+    return f"with {' and '.join(named)} neither its exit status nor its summary shows that tests ran" if named else ""
 
 
 def _flag_name(word: str) -> str:

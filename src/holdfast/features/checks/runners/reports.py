@@ -71,7 +71,7 @@ def add_report(judgement: CommandJudgement, command: str, cwd: str, started_ms: 
 
 def _with_counts(check: Check, counts: ReportCounts, *, trusted: bool) -> Check:
     numbers = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
-    told = f"{os.path.basename(counts.path)} tells {counts.passed} passed, {counts.failed} failed"
+    told = f"{os.path.basename(counts.path)} shows {counts.passed} passed, {counts.failed} failed"
     verdict = Verdict.FAILED if counts.failed else Verdict.PASSED
     # Exit status and report contradict each other, and neither is known to be right.
     if check.verdict is Verdict.PASSED and counts.failed:

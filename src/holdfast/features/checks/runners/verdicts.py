@@ -130,7 +130,7 @@ def _success_verdict(candidate: Candidate, runner: Runner) -> Outcome:
         return _success_with_report(report)
     doubt = first_reason(
         (candidate.trusted and any(s.partial for s in candidate.signs), "exit status 0, but failures are shown"),
-        (match.lenient, f"exit status 0 tells nothing by itself here ({match.lenient}), and no summary is shown"),
+        (match.lenient, f"exit status 0 proves nothing here ({match.lenient}), and no summary is shown"),
         (
             runner.empty_succeeds,
             f"exit status 0, but {runner.name} ends so without any test too, and no count is shown",
@@ -144,7 +144,7 @@ def _success_verdict(candidate: Candidate, runner: Runner) -> Outcome:
 def _other_success(report: Report | None, lenient: str) -> Outcome:
     if not lenient:
         return Verdict.PASSED, "exit status 0"
-    return (report.verdict if report else Verdict.UNKNOWN), f"exit status 0 tells nothing with {lenient}"
+    return (report.verdict if report else Verdict.UNKNOWN), f"exit status 0 proves nothing with {lenient}"
 
 
 def _success_with_report(report: Report) -> Outcome:
@@ -211,7 +211,7 @@ def _why_unknown(candidate: Candidate) -> str:
         "whole": "no summary is shown",
     }[candidate.shown]
     if not candidate.status_told:
-        return f"its exit status was not told, and {candidate.distrust or hidden}"
+        return f"the agent did not report its exit status, and {candidate.distrust or hidden}"
     return f"the exit status is not that of the run, and {candidate.distrust or hidden}; run it without the pipe, or with `set -o pipefail`"
 
 

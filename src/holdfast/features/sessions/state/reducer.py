@@ -306,7 +306,7 @@ def wanted_session(call: Call) -> Session:
         latest = SESSION.list(call.reader, project=project, limit=1)
         if latest:
             return latest[0][1]
-    raise CommandRefused("there is no session yet", fix="Start your agent in a project, then: holdfast who")
+    raise CommandRefused("no session is recorded yet", fix="Start your agent in a project, then: holdfast who")
 
 
 def find_session(reader: Reader, session_id: str) -> Session:
@@ -324,7 +324,7 @@ def find_session(reader: Reader, session_id: str) -> Session:
         raise CommandRefused(f"there is no session {wanted}", fix="See: holdfast session list --all")
     named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for _, doc in found[:MAX_CANDIDATES])
     more = " …" if len(found) > MAX_CANDIDATES else ""
-    raise CommandRefused(f"{wanted} may be {named}{more}", fix="Give more of the id.")
+    raise CommandRefused(f"{wanted} is ambiguous: {named}{more}", fix="Give more of the id.")
 
 
 def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[Session]:

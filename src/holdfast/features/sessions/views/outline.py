@@ -120,7 +120,7 @@ def moment(call: Call) -> dict[str, Any]:
     event = _chosen_event(call, session)
     before, after = folded_sessions.around(call.reader, session.id, event.seq)
     if after is None:
-        raise CommandRefused(f"nothing was known of this session at event {event.seq}")
+        raise CommandRefused(f"this session did not exist yet at event {event.seq}")
     query = EventQuery(session=session.id, kinds=filtered_kinds(call))
     return {
         **_moment_of(event, before, after),
@@ -143,7 +143,7 @@ def _chosen_event(call: Call, session: Session) -> Event:
         event_query = msgspec.structs.replace(query, newest=True, limit=1)
     events = call.reader.events(event_query)
     if not events:
-        raise CommandRefused(f"event {seq or start} is not one of this session")
+        raise CommandRefused(f"event {seq or start} does not belong to this session")
     return events[-1]
 
 
