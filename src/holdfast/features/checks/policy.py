@@ -1,6 +1,5 @@
 """Derives events about checks and git acts from other events. Pure: observations are in the event."""
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -14,38 +13,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, SEES_GIT, GitSeen
 
-# Names of failed tests, from the output of a runner.
-
 MAX_FAILURES = 50
-# By runner: the line that names a failed test; group 1 is the name.
-_PATTERNS = {
-    "pytest": r"^(?:FAILED|ERROR) (\S+(?:::[^\n]+?)?)(?: - .*)?$",
-    "unittest": r"^(?:FAIL|ERROR): (\S+ \([^)\n]*\))",
-    "jest": r"^[ \t]*● (.+ › .+)$",
-    "vitest": r"^[ \t]*FAIL[ \t]+(\S+(?: > .+)?)$",
-    "mocha": r"^ {2}\d+\) (.+?(?:\n {5,}\S.*?)*?):$",
-    "node": r"^(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$",
-    "go test": r"^[ \t]*--- FAIL: (\S+)",
-    "cargo test": r"^test (\S+) \.\.\. FAILED",
-    "maven": r"^\[ERROR\]\s+(\w[\w.$]*\.\w+)(?::\d+)?\b",
-    "gradle": r"^(\S+ > .+) FAILED\s*$",
-    "dotnet": r"^[ \t]+Failed (\S+) \[",
-    "rspec": r"^rspec (\S+)",
-    "phpunit": r"^\d+\) (\S+::\S+)",
-    "ctest": r"^[ \t]+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)",
-    "bun": r"^\(fail\) (.+?)(?: \[|$)",
-}
-
-
-def read_failures(runner: str, output: str) -> list[str]:
-    """In the order they are printed, each once."""
-    pattern = _PATTERNS.get(runner)
-    if pattern is None:
-        return []
-    names = (" ".join(name.split())[:300] for name in re.findall(pattern, output, re.MULTILINE))
-    return list(dict.fromkeys(name for name in names if name))[:MAX_FAILURES]
-
-
 EXIT_READ = "tool.exit_read"
 JUDGE_LATE = "checks.judge_late"
 SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, GitNoticed.KIND, EXIT_READ}
@@ -96,6 +64,15 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
 def _failed_tests(data: ToolEndPayload, check: Check) -> list[str]:
     failed = check.kind is CheckKind.TEST and check.verdict is Verdict.FAILED
     return read_failures(check.runner, f"{data.output}\n{data.error}") if failed else []
+
+
+def read_failures(runner: str, output: str) -> list[str]:
+    """Names of failed tests, in the order they are printed, each once."""
+    # Here, because a daemon's start should not wait for the patterns.
+    from holdfast.features.checks.runners.table import failure_patterns
+
+    names = (" ".join(name.split())[:300] for pattern in failure_patterns(runner) for name in pattern.findall(output))
+    return list(dict.fromkeys(filter(None, names)))[:MAX_FAILURES]
 
 
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 """The check tools of `runners.toml`."""
 
+import re
 from functools import cache
 from typing import Any
 
@@ -22,11 +23,18 @@ def load_runners() -> tuple[Runner, ...]:
     return tuple(map(_as_runner, load_data(__file__, "runners", dict[str, list[Row]])["runner"]))
 
 
+def failure_patterns(name: str) -> list[re.Pattern[str]]:
+    return [runner.failures for runner in load_runners() if runner.name == name and runner.failures]
+
+
 def _as_runner(row: Row) -> Runner:
     read, fields = _pop_reader(row)
     fields |= {name: flag_set(row[name]) for name in _FLAGS if name in row}
     fields |= {name: lazy_pattern(row[name]) for name in _PATTERNS if name in row}
-    fields |= {name: tuple(row[name]) for name in ("programs",) if name in row}
+    if "failures" in row:
+        fields["failures"] = lazy_pattern(row["failures"], re.MULTILINE)
+    if "programs" in row:
+        fields["programs"] = tuple(row["programs"])
     if "hollow_with" in row:
         fields["hollow_with"] = tuple(map(flag_set, row["hollow_with"]))
     codes = _parse_codes(row.get("codes", "0=passed 1=failed"))

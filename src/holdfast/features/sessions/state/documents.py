@@ -30,10 +30,10 @@ CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 
 
-class Turn(msgspec.Struct, kw_only=True):
+class TurnRecord(msgspec.Struct, kw_only=True):
     """What one prompt set going. Seed 004 calls it a prompt batch."""
 
-    n: int
+    n: int = 0
     id: str = ""
     """The agent's own id of it."""
     origin: str = ""
@@ -47,6 +47,11 @@ class Turn(msgspec.Struct, kw_only=True):
     answer: str = ""
     first: int = 0
     seq: int = 0
+
+
+class Turn(TurnRecord, kw_only=True):
+    """A turn inside its session's document."""
+
     processed: int = 0
     adopted: bool = False
 
@@ -179,24 +184,12 @@ class Session(msgspec.Struct, kw_only=True):
         return any(not lane.end for lane in self.lanes.values())
 
 
-class TurnDocument(msgspec.Struct, kw_only=True):
-    """A turn that somebody has gone through."""
+class TurnDocument(TurnRecord, kw_only=True):
+    """A turn that was processed."""
 
     session: str = ""
     project: str = ""
     status: str = ACTIVE
-    n: int = 0
-    id: str = ""
-    origin: str = ""
-    prompt: str = ""
-    answer: str = ""
-    at: int = 0
-    end: int = 0
-    how: str = ""
-    tools: int = 0
-    failed: int = 0
-    first: int = 0
-    seq: int = 0
 
     def as_turn(self) -> Turn:
         turn = msgspec.convert(self, Turn, from_attributes=True)
