@@ -22,7 +22,11 @@ _NO_HOOK = HookRow(kind="unknown")
 
 def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
     """The caller stores the body: it is redacted and cut the same way for every agent."""
-    definition, fields = tables.definition, _prepared(tables, normalise.mapping_or_empty(payload))
+    definition, fields = tables.definition, normalise.mapping_or_empty(payload)
+    if definition.renames:
+        fields = {definition.renames.get(key, key): value for key, value in fields.items()}
+    if tables.prepare:
+        fields = tables.prepare(fields)
     native = _first_text(fields, definition.event) or delivery.event
     native = bounded_name(tables.aliases.get(native, native))
     hook = definition.hooks.get(native, _NO_HOOK)
@@ -41,7 +45,7 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
         session=bounded_name(_first_text(fields, definition.session)),
         project=_project_of(tables, delivery, fields) or data.get("cwd", ""),
         agent=definition.name,
-        tool=bounded_name(_first_text(fields, (definition.tool_name,))),
+        tool=bounded_name(tool) if isinstance(tool := fields.get(definition.tool_name), str) else "",
         data=data,
     )
 
@@ -51,12 +55,6 @@ def _event_kind(tables: Tables, kind: str, data: Data) -> str:
     if kind == "compact.started" and not tables.ends_compactions:
         data["end_untold"] = True
     return tables.kind_of(kind, data) if tables.kind_of else kind
-
-
-def _prepared(tables: Tables, payload: Payload) -> Payload:
-    if renames := tables.definition.renames:
-        payload = {renames.get(key, key): value for key, value in payload.items()}
-    return tables.prepare(payload) if tables.prepare else payload
 
 
 def _first_text(fields: Payload, names: Sequence[str]) -> str:

@@ -64,6 +64,8 @@ _REPLY_VALUES: dict[str, Callable[[Decision], str]] = {
 
 def write_reply(rules: Sequence[Rule], event: Event, decision: Decision) -> bytes:
     """The first rule that fills a field wins."""
+    if decision.verdict == "none" and not decision.contexts and not decision.notices:
+        return b""
     reply: dict[str, Any] = {}
     for rule in rules:
         if not rule.applies(event, decision):
