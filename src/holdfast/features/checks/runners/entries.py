@@ -44,12 +44,12 @@ _SCRIPT_WRAPPERS = frozenset(("pdm run", "hatch run", "poetry run", "rye run", "
 
 # Flags and words with which nothing is run.
 _HELP = frozenset(("--version", "--help", "-h"))
-_JUST_NOTHING = _HELP | set(
+_JUST_NOTHING = _HELP.union(
     "--list -l --dry-run -n --show -s --summary --dump --evaluate --fmt --choose --variables".split()
-) - {"-h"}
-_TASK_NOTHING = _HELP | set("--list -l --list-all -a --dry -n --summary --status --init".split()) - {"-h"}
+)
+_TASK_NOTHING = _HELP.union("--list -l --list-all -a --dry -n --summary --status --init".split())
 _SESSION_TOOLS = frozenset(("tox", "nox", "hatch"))
-_SESSION_NOTHING = _HELP | set("--list -l --listenvs -a --showconfig config list l --notest --list-sessions".split())
+_SESSION_NOTHING = _HELP.union("--list -l --listenvs -a --showconfig config list l --notest --list-sessions".split())
 _SCRIPT_NOTHING = frozenset(("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig"))
 
 # Flags of package managers: those that name a folder or a package, and those with a value.
