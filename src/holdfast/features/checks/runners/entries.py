@@ -12,20 +12,12 @@ from holdfast.analysis.shell.flow import Invocation, Pieces
 from holdfast.analysis.shell.recipes import RUNNERS, MakeCall, parse_make, read_main_file, read_recipe
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.core.checks import CheckKind
+from holdfast.core.data_files import load_data
 from holdfast.features.checks.runners.recognise import Match
 from holdfast.features.checks.runners.spec import first_reason
 from holdfast.paths import open_regular
 
-# Whole words for short ones (`t`, `ci`, `all`), and parts of words that are clear by themselves.
-_TESTS = re.compile(
-    r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
-    re.I,
-)
 _TEST_FOLDER = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|t)/")
-_LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
-_TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
-_FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
-_BUILD = re.compile(r"build|compile|bundle|dist|package", re.I)
 # Program text that starts a runner: through its own function, or as a command in a string.
 _DRIVER = re.compile(
     r"pytest\.main|unittest\.main|unittest\.(?:TextTestRunner|TestLoader|defaultTestLoader)|[\[(,]\s*['\"](?:pytest|jest|vitest)['\"]"
@@ -37,47 +29,13 @@ _CHANGES_TEXT = re.compile(r"\bsys\.path\b|\breplace\(|\.sub\(|translate\(|\.spl
 _USUAL_SHELL = re.compile(r"^SHELL=(?:(?:/usr(?:/local)?)?/bin/)?(?:ba|da|z|k)?sh$")
 # Standard input, a substitution, a home or a folder for everybody.
 _FOREIGN_RULES = re.compile(r"[-&~]|/(?:dev|proc|tmp|var)/")
-_INTERPRETERS = frozenset("node ruby perl php bash sh zsh deno".split())
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*$")
-# Wrappers that run the project's own scripts by name.
-_SCRIPT_WRAPPERS = frozenset(("pdm run", "hatch run", "poetry run", "rye run", "pipenv run", "uv run"))
-
-# Flags and words with which nothing is run.
-_HELP = frozenset(("--version", "--help", "-h"))
-_JUST_NOTHING = _HELP.union(
-    "--list -l --dry-run -n --show -s --summary --dump --evaluate --fmt --choose --variables".split()
-)
-_TASK_NOTHING = _HELP.union("--list -l --list-all -a --dry -n --summary --status --init".split())
-_SESSION_TOOLS = frozenset(("tox", "nox", "hatch"))
-_SESSION_NOTHING = _HELP.union("--list -l --listenvs -a --showconfig config list l --notest --list-sessions".split())
-_SCRIPT_NOTHING = frozenset(("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig"))
-
-# Flags of package managers: those that name a folder or a package, and those with a value.
-_FOLDER_FLAGS = frozenset(("--prefix", "-C", "--dir", "--cwd"))
-_PACKAGE_FLAGS = frozenset(("-w", "--workspace", "--filter", "-F"))
-_PACKAGE_VALUES = _FOLDER_FLAGS | _PACKAGE_FLAGS
-_SEVERAL_FLAGS = frozenset(("--workspaces", "-ws", "-r", "--recursive", "--filter", "-F"))
-_SHOWN_FLAGS = frozenset(("--listTests", "--version", "--help", "-h"))
-# npm accepts these misspellings of `run` and `test` as aliases.
-_TEST_VERBS, _INSTALL_TEST_VERBS = frozenset(("test", "t", "tst")), frozenset(("cit", "install-test", "it"))
-# How many words come before the script: `yarn workspace NAME [run] SCRIPT`, `yarn workspaces run SCRIPT`.
+# How many words come before the script: `yarn workspace NAME [run] SCRIPT`, `yarn workspaces run SCRIPT`. npm accepts misspellings of `run`.
 _SCRIPT_AFTER = {**dict.fromkeys(("run-script", "run", "rum", "urn", "workspaces"), 1), "workspace": 2}
-# With yarn and pnpm any other word is the name of a script.
-_YARN_COMMANDS = frozenset(
-    "add install remove upgrade init config cache why list info link unlink pack publish set plugin node dedupe import audit version "
-    "outdated login logout store create patch rebuild prune root bin pkg view search ci i exec dlx x up update".split()
-)
 
-# Task runners, and those that go over several packages.
-_TASK_RUNNERS = frozenset(
-    "just task go-task mise invoke inv rake composer turbo nx lerna moon poe doit rush wsrun bazel bazelisk".split()
-)
-_SEVERAL_PACKAGES = frozenset("turbo nx lerna moon rush wsrun".split())
-_TASK_VALUES = frozenset(
-    "-f --justfile --set --shell --shell-arg -d --dir --working-directory -t --taskfile -o --output -c --collection -r "
-    "--search-root --color --filter -F --concurrency --scope --ignore --projects --cwd --output-logs".split()
-)
-_TARGET_FLAGS = frozenset(("-t", "--target", "--targets"))
+_DATA = load_data(__file__, "entries", dict[str, dict[str, str]])
+_KINDS = {CheckKind(kind): re.compile(pattern, re.IGNORECASE) for kind, pattern in _DATA["kinds"].items()}
+_WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
 
 
 class Entry(msgspec.Struct):
@@ -102,17 +60,7 @@ class Entry(msgspec.Struct):
 
 def kind_of(name: str) -> CheckKind | None:
     """What a target or script is for, judged by its name."""
-    # Tests come after linters: `lint:test` lints. Builds come last: `build-tests` is about tests.
-    for pattern, kind in (
-        (_LINT, CheckKind.LINT),
-        (_TYPES, CheckKind.TYPES),
-        (_FORMAT, CheckKind.FORMAT),
-        (_TESTS, CheckKind.TEST),
-        (_BUILD, CheckKind.BUILD),
-    ):
-        if pattern.search(name):
-            return kind
-    return None
+    return next((kind for kind, pattern in _KINDS.items() if pattern.search(name)), None)
 
 
 def recognise_entry(command: ShellCommand) -> Entry | None:
@@ -121,9 +69,9 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
     if recognise := _BY_NAME.get(name):
         return recognise(name, words, command.invocation)
     python = _PYTHON.match(name)
-    if python and words[1:2] == ["-m"] and _SESSION_TOOLS.intersection(words[2:3]):
+    if python and words[1:2] == ["-m"] and _WORDS["session_tools"].intersection(words[2:3]):
         return _session_entry(words[2], words[2:], command.invocation)
-    if python or name in _INTERPRETERS:
+    if python or name in _WORDS["interpreters"]:
         return _driver_entry(name, words, command.invocation)
     return _script_entry(name, words, command.invocation)
 
@@ -136,12 +84,18 @@ def _test_verb_entry(name: str, words: list[str], invocation: Invocation) -> Ent
     return Entry(name, CheckKind.TEST, target="test" if managed else "")
 
 
+def _runs_scripts(wrappers: tuple[str, ...]) -> bool:
+    """`pdm run`, `uv run` and the like run the project's own scripts by name."""
+    program, _, verb = wrappers[-1].partition(" ") if wrappers else ("", "", "")
+    return verb == "run" and program in _WORDS["script_wrappers"]
+
+
 def _script_entry(name: str, words: list[str], invocation: Invocation) -> Entry | None:
     """A script of the project: by its path, as a plain name may be any installed program, or run by a wrapper."""
     stem = name.partition(".")[0]
     if "/" in words[0] and (kind := kind_of(stem)):
         return Entry(name, kind, target=words[0], nothing=_asks_version(words), script=True)
-    if not _SCRIPT_WRAPPERS.intersection(invocation.wrappers[-1:]) or "." in name:
+    if not _runs_scripts(invocation.wrappers) or "." in name:
         return None
     kind = kind_of(name) or kind_of(invocation.environment.get("HATCH_ENV", ""))
     return Entry(name, kind, target=name) if kind else None
@@ -153,7 +107,7 @@ def runs_tests_by_hook(match: Match) -> bool:
 
 
 def _asks_version(words: list[str]) -> str:
-    return f"{words[1]} runs no check" if len(words) == 2 and words[1] in _HELP else ""
+    return f"{words[1]} runs no check" if len(words) == 2 and words[1] in _WORDS["help"] else ""
 
 
 def _first_of(words: list[str], listed: Collection[str], what: str) -> str:
@@ -204,19 +158,19 @@ def _values_of(given: list[tuple[str, str]], flags: Collection[str]) -> list[str
 
 
 def _package_entry(name: str, words: list[str], _invocation: Invocation) -> Entry | None:
-    given = list(_split_flags(words[1:], _PACKAGE_VALUES))
-    rest = [value or flag for flag, value in given if flag in ("", *_SHOWN_FLAGS)]
+    given = list(_split_flags(words[1:], _WORDS["folder_flags"] | _WORDS["package_flags"]))
+    rest = [value or flag for flag, value in given if flag in ("", *_WORDS["shown_flags"])]
     script = _script_name(name, rest)
     if not script or script.startswith("-"):
         return None
     return Entry(
         name,
         kind_of(script),
-        "".join(_values_of(given, _FOLDER_FLAGS)[-1:]),
-        _first_of(rest, _SCRIPT_NOTHING, "test"),
+        "".join(_values_of(given, _WORDS["folder_flags"])[-1:]),
+        _first_of(rest, _WORDS["script_nothing"], "test"),
         script,
-        packages=_package_folders([value.strip("{}.^") for value in _values_of(given, _PACKAGE_FLAGS)]),
-        several=bool(_values_of(given, _SEVERAL_FLAGS)) or rest[0] == "workspaces",
+        packages=_package_folders([value.strip("{}.^") for value in _values_of(given, _WORDS["package_flags"])]),
+        several=bool(_values_of(given, _WORDS["several_flags"])) or rest[0] == "workspaces",
     )
 
 
@@ -233,35 +187,35 @@ def _script_name(name: str, rest: list[str]) -> str:
     if verb in _SCRIPT_AFTER:
         return next((word for word in rest[_SCRIPT_AFTER[verb] :] if word != "run"), "")
     # Only these two run a script without `run`.
-    if name in ("yarn", "pnpm") and verb not in (*_YARN_COMMANDS, *_TEST_VERBS):
+    if name in ("yarn", "pnpm") and verb not in (*_WORDS["yarn_commands"], *_WORDS["test_verbs"]):
         return verb
-    return "test" if verb in _TEST_VERBS or verb in _INSTALL_TEST_VERBS else ""
+    return "test" if verb in _WORDS["test_verbs"] or verb in _WORDS["install_test_verbs"] else ""
 
 
 # ── task runners ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _task_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
-    nothing = _first_of(words[1:], _JUST_NOTHING if name == "just" else _TASK_NOTHING, "recipe")
+    nothing = _first_of(words[1:], _WORDS["just_nothing"] if name == "just" else _WORDS["task_nothing"], "recipe")
     named = _flag_values(words) if name in ("nx", "lerna") else []
     targets = [*named, *_recipe_targets(words[1:])]
     # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
-    several = name in _SEVERAL_PACKAGES
+    several = name in _WORDS["several_packages"]
     return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
 
 
 def _recipe_targets(words: list[str]) -> list[str]:
     """The recipes that are named, without flags, their values and variables."""
     named = words[: words.index("--")] if "--" in words else words
-    operands = [value for flag, value in _split_flags(named, _TASK_VALUES) if not flag]
+    operands = [value for flag, value in _split_flags(named, _WORDS["task_values"]) if not flag]
     # `run` is the verb of some of these tools, not a recipe.
     return [word for word in operands if "=" not in word and word not in ("run", "default")]
 
 
 def _flag_values(words: list[str]) -> list[str]:
     """`nx run-many -t test`: the target is the value of a flag there."""
-    values = [value for flag, value in _split_flags(words, _TARGET_FLAGS) if flag in _TARGET_FLAGS]
+    values = [value for flag, value in _split_flags(words, _WORDS["target_flags"]) if flag in _WORDS["target_flags"]]
     return [target for value in values for target in value.split(",") if target]
 
 
@@ -285,13 +239,15 @@ def _session_entry(name: str, words: list[str], _invocation: Invocation) -> Entr
     if name == "hatch" and words[1:2] not in (["test"], ["run"]):
         return None
     target = " ".join(word for word in words[1:] if not word.startswith("-"))
-    return Entry(name, _session_kind(name, target), "", _first_of(words[1:], _SESSION_NOTHING, "session"), target)
+    return Entry(
+        name, _session_kind(name, target), "", _first_of(words[1:], _WORDS["session_nothing"], "session"), target
+    )
 
 
 def _session_kind(name: str, target: str) -> CheckKind:
     """tox runs tests in whatever environment is named; sessions of nox may be anything."""
     kind = main_kind(target.replace(",", " ").split()) if name == "nox" else None
-    if name == "tox" and not _TESTS.search(target):
+    if name == "tox" and not _KINDS[CheckKind.TEST].search(target):
         kind = kind_of(target)
     return kind or CheckKind.TEST
 
@@ -339,8 +295,8 @@ def _program_text(words: list[str], stdin: Pieces | None) -> str:
 _BY_NAME: dict[str, Callable[[str, list[str], Invocation], Entry | None]] = {
     **dict.fromkeys(("make", "gmake"), _make_entry),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _package_entry),
-    **dict.fromkeys(_TASK_RUNNERS, _task_entry),
-    **dict.fromkeys(_SESSION_TOOLS, _session_entry),
+    **dict.fromkeys(_WORDS["task_runners"], _task_entry),
+    **dict.fromkeys(_WORDS["session_tools"], _session_entry),
     **dict.fromkeys(("rye", "pdm", "manage.py"), _test_verb_entry),
     **dict.fromkeys(("pre-commit", "prek"), _hooks_entry),
     "deno": _deno_entry,
