@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.agents.shell_entry import shell_line
+from holdfast.agents.build import shell_line
 from holdfast.setup.install.hooks_text import python_command
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from holdfast.agents import shell_entry
+from holdfast.agents import build
 from tests.kit import World, hook_command, wait_until
 
 FULL = 100
@@ -79,7 +79,7 @@ class FakeAgent:
         }  # fmt: skip
         assert self.process.stdin
         words = [*hook_command(), mode, "claude-code", event]
-        words = ["sh", "-c", shell_entry.shell_line(words)] if self.shell else words
+        words = ["sh", "-c", build.shell_line(words)] if self.shell else words
         self.process.stdin.write(json.dumps([words, payload]) + "\n")
         self.process.stdin.flush()
 

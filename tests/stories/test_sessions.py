@@ -213,7 +213,7 @@ def test_close_reopen_recover(world: World) -> None:
     assert of(world, "close-me-1")["reason"] == "closed-by-user"
     assert "Open again" in world.cli("sessions", "reopen", "close-me-1")
     assert "stale    0 sessions" in world.cli("sessions", "recover")
-    assert "there is no recovery" in world.cli("sessions", "recover", "nonsense", code=1)
+    assert "unknown recovery job" in world.cli("sessions", "recover", "nonsense", code=1)
     assert "no session 'zzz'" in world.cli("sessions", "close", "zzz", code=1)
 
 

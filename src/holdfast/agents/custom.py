@@ -1,12 +1,11 @@
-"""Agents we do not know: a `holdfast-agent-NAME` program reads their payloads for us and puts our answers into their
-words (docs/agents.md). What comes from it is read here.
-"""
+"""Agents without an adapter: a `holdfast-agent-NAME` program translates their payloads and our answers (docs/agents.md)."""
 
 from typing import Any
 
 from holdfast.agents import normalise, payload_reader
+from holdfast.agents.fields import Fields
 from holdfast.agents.normalise import one_path
-from holdfast.agents.payload_reader import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents.replies import context_of, encode_reply, notice_of, reason_of
 from holdfast.core.agent import Agent, Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -15,16 +14,29 @@ from holdfast.core.kinds import HOOK_KINDS
 
 NAME_OF_AGENT = "plain"
 SIGN = "holdfast"
-"""The field, with the version of this form in it, by which a payload says that it is plain."""
+"""The field that marks a payload of such a program; it holds the version of the format."""
 
-TEXTS = {
+_LIMITS = {
     "prompt": normalise.PROMPT, "message": normalise.MESSAGE, "command": normalise.COMMAND, "error": normalise.ERROR,
     "output": normalise.OUTPUT, "cwd": normalise.PATH, "transcript": normalise.PATH,
 }  # fmt: skip
-NAMES = (
-    "call", "turn", "lane", "lane_type", "action", "skill", "source", "reason", "model", "mode", "trigger", "topic",
-)  # fmt: skip
-FLAGS, NUMBERS = ("ok", "again", "interrupted", "synthetic"), ("exit_code", "ms")
+_NAMES = "call turn lane lane_type action skill source reason model mode trigger topic".split()
+
+
+def _plain_name(value: Any) -> str | None:
+    return bounded_name(value) if isinstance(value, str) and value else None
+
+
+def _plain_flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+FIELDS: Fields = (
+    *((name, name, normalise.text_cleaner(limit)) for name, limit in _LIMITS.items()),
+    *((name, name, _plain_name) for name in _NAMES),
+    *((name, name, _plain_flag) for name in ("ok", "again", "interrupted", "synthetic")),
+    *((name, name, normalise.number_or_none) for name in ("exit_code", "ms")),
+)
 
 
 def read_event(delivery: Delivery, payload: Payload) -> Event:
@@ -35,7 +47,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
     data = {**_event_data(raw_data), **payload_reader.parent_process(delivery), "native": bounded_name(delivery.event)}
     return Event(
         key=delivery.key,
-        # An adapter program of another author cannot make events of our own kinds.
+        # Such a program cannot make events of Holdfast's own kinds.
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
         at=delivery.at,
         session=bounded_name(session) if isinstance(session, str) else "",
@@ -48,13 +60,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
 
 def _event_data(raw_data: Payload) -> dict[str, Any]:
     """Only fields that events have, each within its limit."""
-    data: dict[str, Any] = {}
-    for name, limit in TEXTS.items():
-        if isinstance(text := raw_data.get(name), str) and text:
-            data[name] = normalise.cap_text(text, limit)
-    data |= {name: bounded_name(value) for name in NAMES if isinstance(value := raw_data.get(name), str) and value}
-    data |= {name: value for name in FLAGS if isinstance(value := raw_data.get(name), bool)}
-    data |= {name: value for name in NUMBERS if (value := normalise.number_or_none(raw_data.get(name))) is not None}
+    data = normalise.pick_fields(raw_data, FIELDS)
     if paths := normalise.paths_in({"paths": raw_data.get("paths")}, data.get("cwd", "")):
         data["paths"] = paths
     if tool_input := normalise.mapping_or_empty(raw_data.get("input")):
@@ -63,7 +69,7 @@ def _event_data(raw_data: Payload) -> dict[str, Any]:
 
 
 def write_reply(event: Event, decision: Decision) -> bytes:
-    """What the program is to put into its agent's words."""
+    """The answer that the program translates for its agent."""
     reply: dict[str, Any] = {}
     if decision.verdict != "none":
         reply = {"verdict": decision.verdict}

@@ -1,4 +1,4 @@
-"""What a transcript tells, as the events its hooks would have been: shared by the importers of all agents."""
+"""Turns a transcript into the events that its hooks would have been: shared by the importers of all agents."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normalise, payload_reader
+from holdfast.agents.definition import Tables
 from holdfast.agents.source import key_of, numbered_lines, session_name
 from holdfast.analysis.transcripts import Found, Skipped
 from holdfast.analysis.usage.events import usage_event
@@ -23,7 +24,7 @@ class History:
 
     agent: str
     path: Path
-    tools: payload_reader.Tables
+    tools: Tables
     session: str = ""
     lane: str = ""
     lane_type: str = ""
@@ -57,15 +58,16 @@ class History:
 
     def call(self, at: int, call: str, tool: str, tool_input: Any) -> Iterator[Event]:
         # Only for making paths absolute; `event` adds the field itself.
+        definition = self.tools.definition
         data: dict[str, Any] = {"cwd": self.project}
-        payload_reader.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
+        payload_reader.add_tool(self.tools, data, {definition.tool_name: tool, definition.tool_input: tool_input})
         del data["cwd"]
         self.calls[call] = (tool, data)
         yield self.event("tool.started", at, call, tool=tool, call=call, **data)
 
     def result(self, at: int, call: str, output: Any, *, failed: bool = False, code: int | None = None) -> Event:
         tool, call_data = self.calls.pop(call, ("", {"action": "other"}))
-        # Only a command has one; of another tool's output nothing is taken for it.
+        # Only commands have an exit code.
         code = code if call_data.get("action") == "shell" else None
         data = {**call_data, "ok": not failed and not code}
         if code is not None:
@@ -107,7 +109,7 @@ class History:
         self.last = max(self.last, at)
 
     def close(self) -> Iterator[Event]:
-        """A transcript goes on when its session does: then the next import tells the rest."""
+        """A transcript that goes on is imported further next time."""
         if not self.begun or self.closed:
             return
         self.closed = True
@@ -120,7 +122,7 @@ class History:
         yield self.event("session.ended", self.last, f"{self.last}", reason="import")
 
     def event(self, kind: str, at: int, ident: str, tool: str = "", **data: Any) -> Event:
-        # A record without a time happened with the one before it.
+        # A record without a time has the time of the one before it.
         at = at or self.last
         self.last = max(self.last, at)
         facts = {
@@ -140,7 +142,7 @@ class History:
 
 
 class UsageSide:
-    """The figures of the same file, by the reader that reads them live."""
+    """The token use of the same file, by the reader that reads it live."""
 
     def __init__(self, agent: str, position: Position) -> None:
         self.agent, self.position = agent, position
@@ -153,11 +155,11 @@ class UsageSide:
             yield usage_event(usage_record, imported=self.agent)
 
 
-TakeLine = Callable[[bytes, int], Iterable[Event]]
+TakeLine = Callable[[bytes, int], Iterable[Found]]
 
 
 def read_lines(path: Path, take: TakeLine, close: Callable[[], Iterable[Event]]) -> Iterator[Found]:
-    """One JSON object per line. A line that is none is named, the rest is read."""
+    """One JSON object per line. Other lines are reported and skipped."""
     for number, line in numbered_lines(path):
         try:
             yield from take(line, number)

@@ -45,7 +45,7 @@ Redact = Callable[[bytes], tuple[bytes, int]]
 
 
 class Intake:
-    """Never raises: what nobody can read is kept as `unknown`."""
+    """Never raises: a payload that cannot be read becomes an event of kind `unknown`."""
 
     def __init__(self, agents: Mapping[str, Agent], git_context: GitContext, redact: Redact) -> None:
         self._agents, self._git_context, self._redact = agents, git_context, redact
@@ -55,11 +55,11 @@ class Intake:
         self._private = PrivateWords(word_search(b"private"))
 
     def clean(self, delivery: Delivery) -> Delivery:
-        """As it may be written to disk: secrets and what is private are out of it."""
+        """The delivery without secrets and private text, as it may be written to disk."""
         if delivery.cleaned:
             return delivery
         whole = self._private.clean(delivery.body)
-        # Before it is cut: half a key is still most of a key, and no rule knows it any more.
+        # Before it is cut: no rule recognises half a key.
         body, _, digest = cap_body(self._redact(_bound_body(whole))[0])
         return msgspec.structs.replace(
             delivery,
@@ -97,11 +97,11 @@ class Intake:
         return self._redact_short(text) if text else text
 
     def project(self, folder: str) -> str:
-        """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
+        """The repository of a folder: a session that begins in a subfolder has the same settings."""
         return self._git_context.root_of(folder) or folder
 
     def scrub(self, event: Event) -> Event:
-        """The same for an event of our own making: its text may quote a person, a file or a program."""
+        """Redacts an event of our own: its text may quote a person, a file or a program."""
         if not event.data:
             return event
         if isinstance(event.data, TurnAnswerRead):
@@ -111,7 +111,7 @@ class Intake:
         return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))
 
     def scrub_fields(self, fields: bytes) -> bytes:
-        """The fields of an event, as JSON, without what must not be on disk. Any thread may ask."""
+        """Redacts the fields of an event, as JSON. Thread-safe."""
         return self._redact(self._private.clean_own(fields))[0]
 
     def _understood(self, delivery: Delivery, body: bytes) -> Event:
@@ -129,7 +129,7 @@ class Intake:
         return unread_event(delivery, problem)
 
     def _agent(self, delivery: Delivery, payload: dict[str, Any]) -> Agent:
-        """Several agents run Claude's hook file: what the payload says goes before where the hook was registered."""
+        """Several agents run Claude's hook file: the payload decides, not where the hook was registered."""
         named = self._agents.get(delivery.agent)
         if named and named.recognise(delivery, payload):
             return named
@@ -160,7 +160,7 @@ def made_session_id(event: Event, delivery: Delivery) -> str:
 
 
 def _dedupe_key(event: Event, mark: str) -> str:
-    """Names the happening, where its agent tells enough; empty means: never taken for another one."""
+    """Identifies what happened, where the agent reports enough; empty means that it has no duplicates."""
     if not mark or not event.session or event.kind == "unknown":
         return ""
     # With the lane: a subagent may do the same as its session at the same time.
@@ -177,7 +177,7 @@ def _encode_body(data: Mapping[str, Any]) -> bytes:
 
 
 def _make_writable(value: Any) -> Any:
-    """Half a surrogate pair, as file names and program output may have it, cannot be written anywhere."""
+    """Replaces half surrogate pairs, as in file names and program output: they cannot be encoded."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
@@ -198,13 +198,13 @@ def unread_event(delivery: Delivery, problem: str) -> Event:
 
 
 def _is_paused(delivery: Delivery) -> bool:
-    """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
+    """Whether a variable that pauses Holdfast is set to anything but an empty text, 0, no, false or off."""
     values = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
     return bool(values) and not _MEANS_NO.issuperset(values)
 
 
 def cap_body(body: bytes) -> tuple[bytes, int, str]:
-    """(what is kept, length of the whole, its hash if anything was cut). What is kept is still JSON if it was."""
+    """(kept part, length of the whole, its hash if anything was cut). JSON stays JSON."""
     if len(body) <= BODY_LIMIT:
         return body, len(body), ""
     digest = hashlib.sha256(body).hexdigest()
@@ -217,7 +217,7 @@ def cap_body(body: bytes) -> tuple[bytes, int, str]:
 
 
 def _bound_body(body: bytes) -> bytes:
-    """A body of many megabytes, with far more of each string than is kept: what is cut here is cut again later."""
+    """Shortens the strings of a body of many megabytes; `cap_body` cuts them further."""
     if len(body) <= BOUNDED:
         return body
     try:

@@ -1,4 +1,4 @@
-"""What every adapter needs to make a payload small and regular. Pure, and never surprised by a type."""
+"""Makes payloads small and regular. Pure, and safe with values of any type."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "filepath")
 PATH_LIST_KEYS = ("paths", "file_paths", "files")
 PATH_NAMES = frozenset((*PATH_KEYS, *PATH_LIST_KEYS))
 LEFT_OUT = "…"
-# Named once: `bool | float` in a condition is made anew each time it is reached.
+# Named once: `bool | float` in a condition is evaluated each time it is reached.
 _PLAIN, _NUMBER, _NESTED = (bool, float), (int, float), (Mapping, list, tuple)
 
 # "Exit code 1", "exit code: 2", "exited with code 3".
@@ -44,7 +44,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def cap_text(text: str, limit: int) -> str:
-    """Head and tail: what was asked for is at the beginning, how it ended at the end."""
+    """Keeps head and tail: the request is at the beginning, the result at the end."""
     # Nearly every text of every payload: nothing to cut, nothing to replace.
     if len(text) <= limit and text.isascii():
         return text
@@ -93,7 +93,7 @@ def pick_fields(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Cal
 
 
 def mapping_or_empty(value: Any) -> Mapping[str, Any]:
-    """Asked of every payload several times: what JSON makes is known at once, the rest by its class."""
+    """Called several times for every payload, so the check for a plain dict comes first."""
     if type(value) is dict:
         return value
     return value if value is not None and isinstance(value, Mapping) else {}
@@ -107,7 +107,7 @@ def trim_input(value: Any) -> Any:
 
 
 def _fits_whole(value: dict[Any, Any]) -> bool:
-    """A few short texts, as most tools are given: there is nothing to cut."""
+    """Whether there is nothing to cut: most tools get a few short texts."""
     total = 0
     for name, item in value.items():
         if type(name) is not str or type(item) is not str or len(name) > LONGEST_KEY or len(item) > INPUT_STRING:
@@ -120,19 +120,21 @@ def _fits_whole(value: dict[Any, Any]) -> bool:
 
 def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
     if isinstance(value, str):
-        left = purse[0]
-        text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
-        purse[0] = left - len(text)
-        return text
+        return _trim_text(value, purse)
     if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, int):
         return value if number_or_none(value) is not None else LEFT_OUT
-    if depth == 0 or not (type(value) is dict or isinstance(value, _NESTED)):
+    if depth == 0 or not isinstance(value, _NESTED):
         return LEFT_OUT
-    if type(value) is dict or isinstance(value, Mapping):
-        return _trim_mapping(value, depth, purse)
-    return _trim_list(value, depth, purse)
+    return _trim_mapping(value, depth, purse) if isinstance(value, Mapping) else _trim_list(value, depth, purse)
+
+
+def _trim_text(value: str, purse: list[int]) -> str:
+    left = purse[0]
+    text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
+    purse[0] = left - len(text)
+    return text
 
 
 def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dict[str, Any]:
@@ -188,8 +190,7 @@ def exit_code_in(error: Any) -> int | None:
 
 
 def exit_code_at_end(output: Any, status_line: re.Pattern[str]) -> int | None:
-    """From the line that the agent itself puts behind the output of a command. Nothing else of the output counts: a command may
-    print words of its own about exit codes, right up to its end."""
+    """From the line that the agent itself adds after the output of a command. The command may print similar words before it."""
     if not isinstance(output, str):
         return None
     # `$` of the pattern is the end of the text, and the line is short: only the end is searched.
@@ -198,18 +199,18 @@ def exit_code_at_end(output: Any, status_line: re.Pattern[str]) -> int | None:
 
 
 def output_text(response: Any) -> str:
-    """What a tool gave back, as a person would read it."""
+    """The readable text of a tool's response."""
     if isinstance(response, str):
         return cap_text(response, OUTPUT)
     if isinstance(response, list):
-        texts = [str(part["text"]) for part in response if isinstance(part, Mapping) and "text" in part]
+        texts = [str(part["text"]) for part in map(mapping_or_empty, response) if "text" in part]
         return cap_text("\n".join(texts), OUTPUT)
     parts = mapping_or_empty(response)
-    streams = [parts[key] for key in ("stdout", "stderr") if isinstance(parts.get(key), str) and parts[key]]
-    if not streams:
-        inner = mapping_or_empty(parts.get("file")).get("content", parts.get("content", parts.get("result")))
-        return output_text(inner) if isinstance(inner, str | list) else ""
-    return cap_text("\n".join(streams), OUTPUT)
+    streams = [stream for stream in (parts.get("stdout"), parts.get("stderr")) if stream and isinstance(stream, str)]
+    if streams:
+        return cap_text("\n".join(streams), OUTPUT)
+    inner = mapping_or_empty(parts.get("file")).get("content", parts.get("content", parts.get("result")))
+    return output_text(inner) if isinstance(inner, str | list) else ""
 
 
 def milliseconds_of(stamp: str) -> int | None:

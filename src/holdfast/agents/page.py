@@ -1,4 +1,4 @@
-"""The table of docs/agents.md: what each agent tells us, and what a refusal does there."""
+"""The tables of docs/agents.md: what each agent reports, and what a refusal does there."""
 
 from collections.abc import Iterable
 
@@ -28,7 +28,7 @@ def files_table() -> str:
 
 
 def _event_cell(agent: Agent, kind: str) -> str:
-    # Events that are not registered are not told, so the table leaves them out.
+    # Events that are not registered are never reported.
     event_names = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
     if not event_names:
         return SILENT

@@ -1,165 +1,72 @@
-"""From an agent's payload to an event, by tables: each adapter says what its fields are called, this reads them."""
+"""Reads an agent's payload as an event, by the agent's tables, and marks it so that a second delivery is recognised."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-import msgspec
-
 from holdfast.agents import normalise
-from holdfast.agents.normalise import NAME, number_or_none, one_path, text_cleaner, true_or_none
+from holdfast.agents.definition import Data, HookRow, Tables
+from holdfast.agents.normalise import NAME, one_path, text_cleaner
 from holdfast.core.agent import Payload
-from holdfast.core.decision import Context, Decision, Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.event import AT_ONCE, Event
 from holdfast.core.ids import bounded_name
-from holdfast.core.text import VOICE, sanitise, sanitise_around_fences, without_contexts, wrap_context
-
-# The reply Claude Code introduced and others took over; each adapter says which parts of it its agent honours.
-
-NO_REASON = "Refused by Holdfast."
-NOBODY: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answers:
-    """Event names by what a reply to them may say."""
-
-    context: frozenset[str]
-    block: frozenset[str]
-    permission: frozenset[str] = NOBODY
-    before_tool: str = "PreToolUse"
-    verdicts: frozenset[str] = frozenset({"deny", "ask", "allow"})
-    """What may be answered before a tool. An agent that does not know a verdict may drop the whole reply."""
-
-    def answered(self, native: Any) -> bool:
-        return native in self.context or native in self.block or native in self.permission or native == self.before_tool
-
-
-def write_reply(
-    answers: Answers, event: Event, decision: Decision, *, stop_reason: Callable[[Decision], str] | None = None
-) -> bytes:
-    """`stop_reason` words the refusal of a stop where that has to differ."""
-    native = event.get("native")
-    # The end of a compaction's own call (Claude Code): there is nobody to answer.
-    if not answers.answered(native) or event.get("compaction"):
-        return b""
-    worded = stop_reason if stop_reason and native == "Stop" else reason_of
-    reply = _block_fields(answers, native, decision, worded)
-    if specific := _hook_specific_fields(answers, native, decision):
-        reply["hookSpecificOutput"] = {"hookEventName": native, **specific}
-    if decision.notices:
-        reply["systemMessage"] = notice_of(decision)
-    return encode_reply(reply)
-
-
-def encode_reply(reply: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(reply) if reply else b""
-
-
-def _block_fields(
-    answers: Answers, native: str, decision: Decision, worded: Callable[[Decision], str]
-) -> dict[str, Any]:
-    blocks = decision.verdict == "deny" and native in answers.block
-    return {"decision": "block", "reason": worded(decision)} if blocks else {}
-
-
-def _hook_specific_fields(answers: Answers, native: str, decision: Decision) -> dict[str, Any]:
-    specific: dict[str, Any] = {}
-    if native == answers.before_tool and decision.verdict in answers.verdicts:
-        specific["permissionDecision"] = decision.verdict
-        if decision.reasons or decision.verdict != "allow":
-            specific["permissionDecisionReason"] = reason_of(decision)
-    if native in answers.permission and decision.verdict in ("deny", "allow"):
-        message = {"message": reason_of(decision)} if decision.verdict == "deny" else {}
-        specific["decision"] = {"behavior": decision.verdict, **message}
-    if native in answers.context and decision.contexts:
-        specific["additionalContext"] = context_of(decision.contexts)
-    return specific
-
-
-def reason_of(decision: Decision) -> str:
-    return sanitise_around_fences("\n".join(decision.reasons)) or NO_REASON
-
-
-def notice_of(decision: Decision) -> str:
-    return sanitise("\n".join(decision.notices))
-
-
-def context_of(contexts: Sequence[Context]) -> str:
-    return "\n\n".join(wrap_context(context) for context in contexts)
-
-
-Data = dict[str, Any]
-Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
-"""(our name, the agent's name, cleaner)"""
+from holdfast.core.text import VOICE, without_contexts
 
 name = text_cleaner(NAME)
-prompt, message, error = text_cleaner(normalise.PROMPT), text_cleaner(normalise.MESSAGE), text_cleaner(normalise.ERROR)
 clean_command = text_cleaner(normalise.COMMAND)
 
 
-def list_length(value: Any) -> int | None:
-    return len(value) if isinstance(value, list) else None
-
-
-def no_project(_delivery: Delivery, _payload: Payload) -> str | None:
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tables:
-    """How one agent writes down what happened."""
-
-    agent: str
-    kinds: Mapping[str, str]
-    common: Fields
-    fields: Mapping[str, Fields]
-    with_tool: frozenset[str] = frozenset()
-    tools: Mapping[str, str] = field(default_factory=dict)
-    tool_name: str = "tool_name"
-    tool_input: str = "tool_input"
-    session: Callable[[Payload], Any] = lambda payload: payload.get("session_id")
-    native: Callable[[Delivery, Payload], Any] = lambda _delivery, payload: payload.get("hook_event_name")
-    project: Callable[[Delivery, Payload], str | None] = no_project
-    # A lambda, because the function is defined further down.
-    process: Callable[[Delivery], Mapping[str, int]] = lambda delivery: parent_process(delivery)
-    extras: Mapping[str, Callable[[Data, Payload], None]] = field(default_factory=dict)
-    """Event → what the tables cannot say, as a change to the data."""
-    lane_untold: frozenset[str] = frozenset()
-    """Events that come from subagents too, without a word of it."""
-    kind_of: Callable[[str, Data], str] | None = None
-    """Where the same event can mean two things."""
+_NO_HOOK = HookRow(kind="unknown")
 
 
 def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
-    """The body is left to whoever stores the event: it is redacted and cut the same way for every agent."""
-    fields = normalise.mapping_or_empty(payload)
-    native = tables.native(delivery, fields)
-    native = bounded_name(native) if isinstance(native, str) and native else bounded_name(delivery.event)
+    """The caller stores the body: it is redacted and cut the same way for every agent."""
+    definition, fields = tables.definition, normalise.mapping_or_empty(payload)
+    if definition.renames:
+        fields = {definition.renames.get(key, key): value for key, value in fields.items()}
+    if tables.prepare:
+        fields = tables.prepare(fields)
+    native = _first_text(fields, definition.event) or delivery.event
+    native = bounded_name(tables.aliases.get(native, native))
+    hook = definition.hooks.get(native, _NO_HOOK)
     data = _common_fields(tables, delivery, fields, native)
     data.update(normalise.pick_fields(fields, tables.fields.get(native, ())))
-    if native in tables.with_tool:
+    if hook.tool:
         add_tool(tables, data, fields)
-    if native in tables.lane_untold:
+    if hook.lane_untold:
         data["lane_untold"] = True
     if extra := tables.extras.get(native):
         extra(data, fields)
-    session, tool = tables.session(fields), fields.get(tables.tool_name)
-    kind = tables.kinds.get(native, "unknown") if fields is payload else "unknown"
-    # This agent never tells that a compaction is over: whoever waits for the end must know.
-    if kind == "compact.started" and "compact.ended" not in tables.kinds.values():
-        data["end_untold"] = True
     return Event(
         key=delivery.key,
-        kind=tables.kind_of(kind, data) if tables.kind_of else kind,
+        kind=_event_kind(tables, hook.kind, data) if isinstance(payload, Mapping) else "unknown",
         at=delivery.at,
-        session=bounded_name(session) if isinstance(session, str) else "",
-        project=tables.project(delivery, fields) or data.get("cwd", ""),
-        agent=tables.agent,
-        tool=bounded_name(tool) if isinstance(tool, str) else "",
+        session=bounded_name(_first_text(fields, definition.session)),
+        project=_project_of(tables, delivery, fields) or data.get("cwd", ""),
+        agent=definition.name,
+        tool=bounded_name(tool) if isinstance(tool := fields.get(definition.tool_name), str) else "",
         data=data,
     )
+
+
+def _event_kind(tables: Tables, kind: str, data: Data) -> str:
+    # This agent never reports the end of a compaction, so nobody may wait for it.
+    if kind == "compact.started" and not tables.ends_compactions:
+        data["end_untold"] = True
+    return tables.kind_of(kind, data) if tables.kind_of else kind
+
+
+def _first_text(fields: Payload, names: Sequence[str]) -> str:
+    for key in names:
+        if isinstance(value := fields.get(key), str) and value:
+            return value
+    return ""
+
+
+def _project_of(tables: Tables, delivery: Delivery, fields: Payload) -> str | None:
+    variable, name = tables.definition.project_variable, tables.definition.project
+    return one_path(delivery.env.get(variable) if variable else fields.get(name))
 
 
 def _common_fields(tables: Tables, delivery: Delivery, payload: Payload, native: str) -> Data:
@@ -167,8 +74,16 @@ def _common_fields(tables: Tables, delivery: Delivery, payload: Payload, native:
     if "cwd" not in data and (cwd := one_path(delivery.cwd)):
         data["cwd"] = cwd
     data["native"] = native
-    data.update(tables.process(delivery))
+    data.update(_agent_process(tables, delivery))
     return data
+
+
+def _agent_process(tables: Tables, delivery: Delivery) -> dict[str, int]:
+    """A shell between the agent and the hook ends at once: then only the id in the environment is known."""
+    pid = delivery.env.get(tables.definition.process_variable, "")
+    if pid.isdecimal() and len(pid) < 11 and int(pid) != delivery.pid:
+        return {"pid": int(pid)}
+    return parent_process(delivery)
 
 
 def parent_process(delivery: Delivery) -> dict[str, int]:
@@ -178,8 +93,9 @@ def parent_process(delivery: Delivery) -> dict[str, int]:
 
 
 def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
-    tool_input = normalise.mapping_or_empty(payload.get(tables.tool_input))
-    data["action"] = action = action_of(tables.tools, payload.get(tables.tool_name))
+    definition = tables.definition
+    tool_input = normalise.mapping_or_empty(payload.get(definition.tool_input))
+    data["action"] = action = action_of(tables.tools, payload.get(definition.tool_name))
     if tool_input:
         data["input"] = normalise.trim_input(tool_input)
     if action == "shell" and (command := clean_command(tool_input.get("command"))):
@@ -210,36 +126,21 @@ def add_output(data: Data, response: Any) -> None:
         data["output"] = output
 
 
+def mark_exit(data: Data, code: int | None) -> None:
+    """The exit code of a command, where the agent reports one; another tool has none."""
+    data["ok"] = True
+    if data["action"] == "shell" and code is not None:
+        data["exit_code"], data["ok"] = code, code == 0
+
+
 def mark_failed(data: Data, problem: Any) -> None:
     data["ok"] = False
     if data.get("action") == "shell" and (code := normalise.exit_code_in(problem)) is not None:
         data["exit_code"] = code
 
 
-TOOL: Fields = (("call", "tool_use_id", name), ("ms", "duration_ms", number_or_none))
-ENDED: Fields = (
-    ("message", "last_assistant_message", message),
-    ("again", "stop_hook_active", true_or_none),
-    ("background", "background_tasks", list_length),
-)
-COMPACT: Fields = (("trigger", "trigger", name), ("instructions", "custom_instructions", message))
-STARTED: Fields = (("source", "source", name),)
-OVER: Fields = (("reason", "reason", name),)
-NOTE: Fields = (("message", "message", message), ("topic", "notification_type", name))
-FAILURE: Fields = (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", true_or_none))
-LANE_ENDED: Fields = (*ENDED, ("lane_transcript", "agent_transcript_path", one_path))
-PROMPT: Fields = (("prompt", "prompt", prompt),)
-
-
-# Our own words that an agent hands back: contexts put before a prompt, and the reason of a refused stop as a prompt.
-
-
-def spoken_reason(decision: Decision) -> str:
-    return VOICE + reason_of(decision)
-
-
-def take_out(data: Data, _payload: Payload) -> None:
-    """For a prompt: contexts are cut off, and what is left without a person's words is nobody's."""
+def remove_own_words(data: Data, _payload: Payload) -> None:
+    """For agents that hand our contexts and reasons back as prompts: without a person's words a prompt is synthetic."""
     prompt: Any = data.get("prompt")
     if isinstance(prompt, str):
         data["prompt"] = prompt = without_contexts(prompt)
@@ -247,7 +148,7 @@ def take_out(data: Data, _payload: Payload) -> None:
         data["synthetic"] = True
 
 
-# What tells one happening from another, so that two registrations of ours do not make two events of it.
+# Marks: what distinguishes one happening from another, so that a second registration of our hooks makes no second event.
 
 WHOLE_SESSION = frozenset({"session.started", "session.ended"})
 
@@ -276,8 +177,8 @@ def by_numbered_ids(event: Event, payload: Payload) -> str:
 
 
 def by_time(event: Event, payload: Payload) -> str:
-    """For agents that put a time into every payload: it is made once, however many hooks then get it. An end may be told
-    several times, each with its own time; one process ends a session once."""
+    """For agents that put a time into every payload, the same for all hooks. An end may be reported several times with
+    different times; one process ends a session once."""
     stamp = payload.get("timestamp")
     data = event.data
     if event.kind == "session.ended" and data.get("pid_start"):
@@ -297,7 +198,7 @@ def facts_checksum(data: Any) -> str:
     return f"#{crc32(repr(facts).encode('utf-8', 'replace')):x}"
 
 
-# What the hook clients send along of their environment. Both have the list written in by `tools/generated_blocks.py`.
+# Environment variables that the hook clients send; `tools/generated_blocks.py` writes the list into both.
 
 HOOK_ENVIRONMENT = (
     "CLAUDECODE", "CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT",

@@ -13,12 +13,12 @@ from holdfast.core.ids import bounded_name
 
 
 def key_of(importer: str, *parts: object) -> str:
-    """The same record has the same key in every run, so that it happens once."""
+    """The same record has the same key in every run, so that it is imported once."""
     return hashlib.sha256("\n".join((importer, *map(str, parts))).encode("utf-8", "replace")).hexdigest()
 
 
 def merge_by_time(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
-    """A session and its subagents in the order of their times, as hooks would have told them."""
+    """A session and its subagents in the order of their times, as hooks would have reported them."""
     timed = heapq.merge(*map(_with_times, sources), key=lambda pair: pair[0])
     return (record for _, record in timed)
 
@@ -29,8 +29,8 @@ IdsOf = Callable[[Path], tuple[str, str]]
 
 @lru_cache(16)
 def group_by_session(folder: Path, _mtime_ns: int, pattern: str, ids_of: IdsOf) -> Mapping[Path, list[Path]]:
-    """The sessions of a folder, each with the files of its subagents. A subagent whose session lies elsewhere stands
-    alone. Remembered while no file comes or goes: every file of the folder asks."""
+    """The sessions of a folder, each with the files of its subagents. A subagent whose session is elsewhere comes
+    alone. Cached until the folder changes: every file of the folder asks."""
     ids = {path: ids_of(path) for path in sorted(folder.glob(pattern))}
     sessions = {own: path for path, (session, own) in ids.items() if session == own}
     groups: dict[Path, list[Path]] = {}
@@ -43,7 +43,7 @@ def group_by_session(folder: Path, _mtime_ns: int, pattern: str, ids_of: IdsOf) 
 
 
 def _with_times(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
-    """What has no time, or an earlier one than what stands before it, keeps its place."""
+    """A record without a time, or with an earlier one than the record before it, keeps its place."""
     last = 0
     for record in source:
         last = max(last, record.at) if isinstance(record, Event) else last
@@ -61,7 +61,7 @@ TOO_LONG = b"a line that is too long"
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """A line that is too long is given as one that is no record, so that it is named."""
+    """A line that is too long is replaced by a text that is no record, so that it is reported."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):

@@ -198,7 +198,7 @@ def test_close_and_reopen_are_commands(house: House):
 
 @pytest.mark.parametrize("name", ["close", "reopen"])
 def test_a_command_names_its_session(house: House, name: str):
-    with pytest.raises(CommandRefused, match="say which session"):
+    with pytest.raises(CommandRefused, match="no session given"):
         house.command(name)
 
 

@@ -1,4 +1,4 @@
-"""Who said a text of Claude Code: the person, or Claude Code itself in the person's place."""
+"""Tells the person's words in a text from those that Claude Code adds."""
 
 import re
 
@@ -71,7 +71,7 @@ def _without_wrappers(text: str) -> str:
 
 
 def _as_typed(text: str) -> str:
-    """A slash command stands in the transcript in tags."""
+    """A slash command is in tags in the transcript."""
     name, args = _COMMAND.search(text), _ARGUMENTS.search(text)
     if not name or not text.startswith("<command-"):
         return text

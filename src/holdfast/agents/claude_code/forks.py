@@ -1,7 +1,7 @@
 """Claude Code's forks: a forked session's transcript begins with a copy of the one it came from, under its own session id.
 
 The records keep their ids, so files that begin with the same message are a family. Which of them is the original shows in what is
-not copied: between the messages of a live session stand records without an id, in a copy none.
+not copied: a live session has records without an id between its messages, a copy has none.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _first_message(path: Path) -> str:
 
 
 def _records_before_gap(path: Path) -> int:
-    """How many records with an id stand together at the beginning: in a copy all that was copied."""
+    """How many records with an id come first without a gap: in a copy all that was copied."""
     count = 0
     for line in _lines(path):
         if line.uuid:

@@ -24,19 +24,19 @@ from holdfast.agents.claude_code.forks import copied_ids
 from holdfast.agents.claude_code.hooks import TABLES, add_ending
 from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, decode, find_files
 from holdfast.agents.claude_code.usage import READER, statement_of
-from holdfast.agents.history import text_of
-from holdfast.agents.source import key_of, merge_by_time, numbered_lines, session_name
+from holdfast.agents.history import read_lines, text_of
+from holdfast.agents.source import key_of, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
-from holdfast.analysis.usage.reader import PARSE_ERRORS, Position, record_of
+from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
 TITLES = ("summary", "ai-title", "custom-title")
-"""Records with a title of the session, the weightier the later."""
+"""Records with a title of the session, in ascending priority."""
 
 
 def find_transcripts(location: ImportLocation) -> Iterable[Path]:
@@ -57,12 +57,9 @@ def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     transcript, copied = _Transcript(path), copied_ids(path)
-    for number, line in numbered_lines(path):
-        try:
-            record = decode(line)
-        except PARSE_ERRORS as error:
-            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
-            continue
+
+    def take(line: bytes, number: int) -> Iterator[Found]:
+        record = decode(line)
         if record.type not in MESSAGES:
             yield from transcript.read_other(record)
             yield Skipped(str(path), record.type or "no type", expected=True)
@@ -73,7 +70,8 @@ def _read_file(path: Path) -> Iterator[Found]:
         else:
             yield from transcript.read_entry(record)
             yield from transcript.spent(record)
-    yield from transcript.close()
+
+    return read_lines(path, take, transcript.close)
 
 
 @dataclass
@@ -123,11 +121,14 @@ class _Transcript:
         elif record.type == "attachment" and record.attachment and self.begun:
             yield from self._attached(record, record.attachment)
         elif record.type in TITLES:
-            if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
-                self.summaries[record.leaf_uuid] = record.summary
-            ends_here = self.last is not None and record.leaf_uuid == self.last.uuid
-            named = record.custom_title or record.ai_title or (record.summary if ends_here else None)
-            self._note_title(TITLES.index(record.type), named)
+            self._read_title(record)
+
+    def _read_title(self, record: Line) -> None:
+        if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
+            self.summaries[record.leaf_uuid] = record.summary
+        ends_here = self.last is not None and record.leaf_uuid == self.last.uuid
+        named = record.custom_title or record.ai_title or (record.summary if ends_here else None)
+        self._note_title(TITLES.index(record.type), named)
 
     def _queue(self, record: Line) -> None:
         if record.operation == "enqueue":
@@ -262,14 +263,14 @@ class _Transcript:
         if self.turn and self.last:
             kind = "subagent.ended" if self.last.agent_id else kind
             said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
-            # Two prompts may follow the same record: the turn between them is empty.
+            # Two prompts may follow the same record; the turn between them is empty.
             n = self.ends[self.last.uuid]
             self.ends[self.last.uuid] += 1
             yield self._event(self.last, kind, n, **said)
         self.turn, self.answer = "", ""
 
     def close(self) -> Iterator[Event]:
-        """A transcript goes on when its session does: then the next import tells the rest."""
+        """A transcript that goes on is imported further next time."""
         if self.last:
             yield from self._queued_prompts([*self._take(), *self.queued])
             yield from self._title_event()
@@ -278,7 +279,7 @@ class _Transcript:
                 yield self._event(self.last, "session.ended", reason="import")
 
     def _time_of(self, record: Line) -> int:
-        """A record without a time that can be read is of the time of the one before it."""
+        """A record without a readable time has the time of the one before it."""
         self.at = parse_milliseconds(record.timestamp) or self.at
         return self.at
 

@@ -6,7 +6,15 @@ from pathlib import Path
 from holdfast.agents.claude_code.transcript import SUBAGENTS, Line, Tokens, decode, find_files
 from holdfast.analysis.usage.model import Usage, larger_count, micro_dollars, parse_milliseconds, part_of, token_count
 from holdfast.analysis.usage.prices import fast_name
-from holdfast.analysis.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, lines_reader
+from holdfast.analysis.usage.reader import (
+    FileContext,
+    LiveSession,
+    Position,
+    Statement,
+    UsageReader,
+    begin_empty,
+    lines_reader,
+)
 
 NAME = "claude-code"
 # What Claude Code names as the model of messages that it made up itself.
@@ -14,24 +22,28 @@ NOT_A_MODEL = "<synthetic>"
 
 
 def statement_of(entry: Line, position: Position) -> Statement | None:
-    if entry.prompt_id:
-        position.context.turn = entry.prompt_id
-    # The first folder is the project; later ones follow `cd`.
-    position.context.project = position.context.project or entry.cwd or ""
+    _note_context(entry, position.context)
     message = entry.message
     if entry.type != "assistant" or message is None or message.usage is None or message.model == NOT_A_MODEL:
         return None
+    model, lane = message.model or "", entry.agent_id or ""
     # A message is written in several lines with its figures so far: one id for all of them.
     return Statement(
         id=f"{message.id or entry.uuid}:{entry.request_id or ''}",
         said=usage_of(message.usage),
         at=parse_milliseconds(entry.timestamp),
-        model=fast_name(message.model or "") if message.usage.speed == "fast" else message.model or "",
+        model=fast_name(model) if message.usage.speed == "fast" else model,
         session=entry.session_id,
-        lane=entry.agent_id or "",
+        lane=lane,
         branch=entry.git_branch or "",
         reported=micro_dollars(entry.cost_usd),
     )
+
+
+def _note_context(entry: Line, context: FileContext) -> None:
+    context.turn = entry.prompt_id or context.turn
+    # The first folder is the project; later ones follow `cd`.
+    context.project = context.project or entry.cwd or ""
 
 
 def usage_of(tokens: Tokens) -> Usage:
@@ -51,7 +63,7 @@ def usage_of(tokens: Tokens) -> Usage:
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:
-    """Subagents by their folder: one that was killed has told of no file."""
+    """Subagents by their folder: one that was killed has reported no file."""
     own = Path(session.transcript)
     return [own, *sorted((own.with_suffix("") / SUBAGENTS).glob("*.jsonl"))] if session.transcript else []
 

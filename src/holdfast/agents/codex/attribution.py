@@ -1,4 +1,4 @@
-"""Who said a prompt of Codex: the person, or Codex itself in the person's place."""
+"""Tells the person's words in a prompt from those that Codex adds."""
 
 _OWN_WORDS = (
     "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions", "<turn_aborted>",

@@ -1,7 +1,6 @@
 """Codex's rollouts as the events that its hooks would have been."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from holdfast.agents.codex.attribution import typed_words
 from holdfast.agents.codex.hooks import PATCHED, TABLES
 from holdfast.agents.codex.transcript import (
     RESULTS,
+    CommandEnd,
     Line,
     Payload,
     command_end,
@@ -22,13 +22,12 @@ from holdfast.agents.codex.transcript import (
     running_process,
 )
 from holdfast.agents.codex.usage import READER, statement_of
-from holdfast.agents.source import LONGEST_LINE, group_by_session, key_of, merge_by_time, numbered_lines, session_name
+from holdfast.agents.history import History, UsageSide, read_lines
+from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
-from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
-from holdfast.analysis.usage.reader import PARSE_ERRORS, Position, record_of
+from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded_name
 
 NAME = "codex"
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -39,7 +38,7 @@ ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
 def find_rollouts(location: ImportLocation) -> Iterable[Path]:
-    """A subagent's rollout is read with that of its session; alone only where that is not beside it."""
+    """A subagent's rollout is read with that of its session; alone only where that is gone."""
     folders = {path.parent for path in find_files(location.home)}
     return [path for folder in sorted(folders) for path in _rollouts_in(folder)]
 
@@ -49,7 +48,7 @@ def read_rollout(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 
 def _rollouts_in(folder: Path) -> Mapping[Path, list[Path]]:
-    """Of one day: Codex writes a subagent's beside that of its session."""
+    """Of one day: Codex writes a subagent's rollout to the folder of its session's."""
     return group_by_session(folder, folder.stat().st_mtime_ns, "rollout-*.jsonl", _ids_of)
 
 
@@ -66,40 +65,26 @@ def _ids_of(path: Path) -> tuple[str, str]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     rollout = _Rollout(path)
-    for number, line in numbered_lines(path):
-        try:
-            record = decode(line)
-        except PARSE_ERRORS as error:
-            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
-            continue
-        events: list[Found] = [*rollout.read_entry(record, number), *rollout.spent(record)]
-        yield from events or [Skipped(str(path), rollout.name_of(record), expected=True)]
-    yield from rollout.close()
+
+    def take(line: bytes, number: int) -> list[Found]:
+        record = decode(line)
+        return [*rollout.read_entry(record, number)] or [Skipped(str(path), rollout.name_of(record), expected=True)]
+
+    return read_lines(path, take, rollout.close)
 
 
-@dataclass
-class _Rollout:
-    path: Path
-    own: str = ""
-    """The id of the rollout itself."""
-    session: str = ""
-    lane: str = ""
-    lane_type: str = ""
-    cwd: str = ""
-    branch: str = ""
-    model: str = ""
-    turn: str = ""
-    last: tuple[int, int] = (0, 0)
-    calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    running: dict[str, str] = field(default_factory=dict)
-    """Calls whose command runs on after their first result, by the number of the process."""
-    position: Position = field(default_factory=lambda: Position(""))
+class _Rollout(History):
+    """A rollout of a session or of a subagent, while its records are read in order."""
 
-    def spent(self, line: Line) -> Iterator[Event]:
-        statement = statement_of(line, self.position)
-        record = statement and record_of(NAME, statement, self.position)
-        if record:
-            yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
+    def __init__(self, path: Path) -> None:
+        super().__init__(NAME, path, TABLES)
+        self.own = ""
+        """The id of the rollout itself."""
+        self.end = (0, 0)
+        """Time and line of the last record."""
+        self.running: dict[str, str] = {}
+        """Calls whose command runs on after their first result, by the number of the process."""
+        self.side = UsageSide(NAME, Position(""))
 
     def name_of(self, record: Line) -> str:
         inner = record.payload and record.payload.type
@@ -107,53 +92,50 @@ class _Rollout:
 
     def read_entry(self, record: Line, number: int) -> Iterator[Event]:
         payload, at = record.payload or Payload(), parse_milliseconds(record.timestamp)
-        if record.type == "session_meta":
+        if record.type == "session_meta" and not self.own:
             yield from self._meta(payload, at, number)
-        if not self.session:
-            return
-        self.last = at, number
-        if record.type == "turn_context":
-            self.model = str(payload.model or self.model)
-            self.turn = str(payload.turn_id or self.turn)
-        elif record.type == "event_msg":
-            yield from self._message_events(payload, at, number)
-        elif record.type == "response_item":
-            yield from self._item(payload, at, number)
-        elif record.type == "compacted":
-            summary = normalise.cap_text(str(payload.message or ""), normalise.PROMPT)
-            yield self._event("compact.ended", at, number, **({"summary": summary} if summary else {}))
+        if self.session:
+            self.end = at, number
+            if read := _READERS.get(record.type):
+                yield from read(self, payload, at, number)
+        yield from self.side.event(statement_of(record, self.side.position), self)
 
     def _meta(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
-        mine, whole = session_name(payload.id), session_name(payload.whole_session)
-        # A fork repeats what its parent began with.
-        # A session that goes on repeats its own.
-        if self.own:
-            return
-        self.own = mine
+        """Only the first: a fork repeats what its parent began with, and a session that goes on its own."""
         # A subagent's rollout has an id of its own and names the session it belongs to.
-        self.session = whole or mine
-        self.lane = mine if mine != self.session else ""
-        # As its hooks name a subagent that has no role.
-        self.lane_type = str(payload.agent_role or "default") if self.lane else ""
-        self.cwd = normalise.one_path(payload.cwd) or ""
-        self.branch = str(payload.git.branch if payload.git and payload.git.branch else "")
+        self.own = session_name(payload.id)
+        self.session = session_name(payload.whole_session) or self.own
+        if self.own != self.session:
+            # As its hooks name a subagent that has no role.
+            self.lane, self.lane_type = self.own, str(payload.agent_role or "default")
+        self.project = normalise.one_path(payload.cwd) or ""
+        self.branch = str((payload.git and payload.git.branch) or "")
         if self.session:
-            yield self._event("subagent.started" if self.lane else "session.started", at, number, source="import")
+            yield self.event("subagent.started" if self.lane else "session.started", at, str(number), source="import")
 
-    def _message_events(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
-        kind, item = payload.type, normalise.mapping_or_empty(payload.item)
+    def _context(self, payload: Payload, _at: int, _number: int) -> Iterator[Event]:
+        self.model, self.turn = str(payload.model or self.model), str(payload.turn_id or self.turn)
+        yield from ()
+
+    def _compacted(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
+        yield self.compacted(at, str(number), str(payload.message or ""))
+
+    def _message(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
+        kind, item = payload.type or "", normalise.mapping_or_empty(payload.item)
         if kind == "task_started":
             self.turn = str(payload.turn_id or self.turn)
         elif kind == "user_message" or item.get("type") == "UserMessage":
-            prompt = str(payload.message or normalise.output_text(item.get("content")))
-            words = typed_words(prompt)
-            synthetic: dict[str, Any] = {} if words or not prompt else {"synthetic": True}
-            text = normalise.cap_text(words or prompt, normalise.PROMPT)
-            yield self._event("prompt.submitted", at, number, prompt=text, **synthetic)
-        elif kind and kind in ENDS:
+            yield self._prompt(str(payload.message or normalise.output_text(item.get("content"))), at, number)
+        elif kind in ENDS:
             message = normalise.cap_text(str(payload.last_agent_message or ""), normalise.MESSAGE)
             ended = "subagent.ended" if self.lane else ENDS[kind]
-            yield self._event(ended, at, number, **({"message": message} if message else {}))
+            yield self.event(ended, at, str(number), **({"message": message} if message else {}))
+
+    def _prompt(self, prompt: str, at: int, number: int) -> Event:
+        words = typed_words(prompt)
+        synthetic: dict[str, Any] = {} if words or not prompt else {"synthetic": True}
+        text = normalise.cap_text(words or prompt, normalise.PROMPT)
+        return self.event("prompt.submitted", at, str(number), prompt=text, **synthetic)
 
     def _item(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
         call = payload.call_id
@@ -164,7 +146,7 @@ class _Rollout:
             name = NAMES_IN_HOOKS.get(name, name)
             data = self._tool(name, payload)
             self.calls[call] = (name, data)
-            yield self._event("tool.started", at, number, tool=name, call=call, **data)
+            yield self.event("tool.started", at, str(number), tool=name, call=call, **data)
         elif payload.type in RESULTS:
             yield from self._result(payload, call, at, number)
 
@@ -176,46 +158,44 @@ class _Rollout:
             return
         self.calls.pop(call, None)
         if refusal := _refusal_reason(payload.output):
-            yield self._event("permission.denied", at, number, tool=name, call=call, reason=refusal, **data)
+            yield self.event("permission.denied", at, str(number), tool=name, call=call, reason=refusal, **data)
             return
         end = command_end(Line(timestamp=at, payload=payload))
-        code = end.code if end else None
-        yield self._event("tool.finished", at, number, tool=name, call=call, **_with_result(data, payload.output, code))
+        yield self._finished((call, name, data), payload, end, at, str(number))
         began = self.running.pop(str(normalise.mapping_or_empty(data.get("input")).get("session_id")), "")
-        if began and began in self.calls:
-            name, data = self.calls.pop(began)
-            result = _with_result(data, payload.output, code)
-            yield self._event("tool.finished", at, f"{number}/{began}", tool=name, call=began, **result)
+        if began in self.calls:
+            yield self._finished((began, *self.calls.pop(began)), payload, end, at, f"{number}/{began}")
+
+    def _finished(
+        self, made: tuple[str, str, dict[str, Any]], payload: Payload, end: CommandEnd | None, at: int, ident: str
+    ) -> Event:
+        call, name, data = made
+        code = end.code if end else None
+        data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
+        payload_reader.add_output(data, result_text(payload.output))
+        return self.event("tool.finished", at, ident, tool=name, call=call, **data)
 
     def _tool(self, name: str, payload: Payload) -> dict[str, Any]:
         arguments = _call_arguments(payload)
-        data: dict[str, Any] = {"cwd": self.cwd}
+        data: dict[str, Any] = {"cwd": self.project}
         payload_reader.add_tool(TABLES, data, {"tool_name": name, "tool_input": arguments})
         if name == "apply_patch":
             named = [path.strip() for path in PATCHED.findall(str(arguments.get("command", "")))]
-            data["paths"] = normalise.paths_in({"paths": named}, self.cwd)
+            data["paths"] = normalise.paths_in({"paths": named}, self.project)
         del data["cwd"]
         return data
 
     def close(self) -> Iterator[Event]:
-        if self.session and not self.lane and self.last[0]:
-            yield self._event("session.ended", *self.last, reason="import")
+        if self.session and not self.lane and self.end[0]:
+            yield self.event("session.ended", self.end[0], str(self.end[1]), reason="import")
 
-    def _event(self, kind: str, at: int, number: int | str, tool: str = "", **data: Any) -> Event:
-        more = {
-            "turn": self.turn, "lane": self.lane, "lane_type": self.lane_type, "branch": self.branch, "cwd": self.cwd,
-            "model": self.model, "transcript": "" if self.lane else str(self.path),
-        }  # fmt: skip
-        return Event(
-            key=key_of(NAME, self.session, self.lane, kind, number),
-            kind=kind,
-            at=at,
-            session=self.session,
-            project=self.cwd,
-            agent=NAME,
-            tool=bounded_name(tool),
-            data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
-        )
+
+_READERS = {
+    "turn_context": _Rollout._context,
+    "event_msg": _Rollout._message,
+    "response_item": _Rollout._item,
+    "compacted": _Rollout._compacted,
+}
 
 
 def _call_arguments(payload: Payload) -> dict[str, Any]:
@@ -239,12 +219,6 @@ def _refusal_reason(output: Any) -> str:
     if not isinstance(output, str) or not output.startswith(REFUSED):
         return ""
     return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normalise.ERROR] or "refused by a hook"
-
-
-def _with_result(data: dict[str, Any], output: Any, code: int | None) -> dict[str, Any]:
-    data = {**data, "ok": not code}
-    payload_reader.add_output(data, result_text(output))
-    return data if code is None else {**data, "exit_code": code}
 
 
 TRANSCRIPTS = Transcripts(

@@ -36,7 +36,6 @@ class Payload(msgspec.Struct):
     id: str | None = None
     session_id: str | None = None
     forked_from_id: str | None = None
-    thread_id: str | None = None
     turn_id: str | None = None
     response_id: str | None = None
     call_id: str | None = None
@@ -87,7 +86,7 @@ _RUNNING = re.compile(r"^Process running with session ID (\d{1,10})$", re.MULTIL
 
 
 class CommandEnd(NamedTuple):
-    """How a command ended, as one record tells it."""
+    """How a command ended, according to one record."""
 
     call: str
     code: int
@@ -98,15 +97,15 @@ def command_end(entry: Line) -> CommandEnd | None:
     """`item_completed` from 0.153.0 on, `exec_command_end` before it, and in every version the result that the model
     gets, unless the command was still running then."""
     payload = entry.payload or Payload()
-    item, code = mapping_or_empty(payload.item), payload.exit_code
+    item, at = mapping_or_empty(payload.item), parse_milliseconds(entry.timestamp)
     if payload.type == "item_completed" and item.get("type") == "CommandExecution":
-        call, code, at = item.get("id"), item.get("exit_code"), payload.completed_at_ms or 0
-    elif payload.type == "exec_command_end":
-        call, at = payload.call_id, parse_milliseconds(entry.timestamp)
-    elif payload.type in RESULTS:
-        call, code, at = payload.call_id, _code_in_head(payload.output), parse_milliseconds(entry.timestamp)
-    else:
-        return None
+        return _end_of(item.get("id"), item.get("exit_code"), payload.completed_at_ms or 0)
+    if payload.type == "exec_command_end":
+        return _end_of(payload.call_id, payload.exit_code, at)
+    return _end_of(payload.call_id, _code_in_head(payload.output), at) if payload.type in RESULTS else None
+
+
+def _end_of(call: Any, code: Any, at: Any) -> CommandEnd | None:
     # A 32-bit exit status; anything else is no record of this kind.
     is_status = type(code) is int and -(1 << 31) <= code < 1 << 31
     return CommandEnd(call, code, at) if is_status and isinstance(call, str) and type(at) is int else None

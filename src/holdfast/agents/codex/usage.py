@@ -21,14 +21,19 @@ def statement_of(entry: Line, position: Position) -> Statement | None:
         _begin_session(payload, context)
     elif entry.type == "turn_context":
         context.model, context.turn = payload.model or context.model, payload.turn_id or context.turn
-    elif entry.type == "token_usage_record" and payload.usage and payload.response_id:
-        # From here on the running totals of the same file would count everything twice.
-        context.detailed = True
-        usage, at = payload.usage.usage(), parse_milliseconds(entry.timestamp)
-        return Statement(id=payload.response_id, said=usage, at=at, model=payload.model or "")
+    elif entry.type == "token_usage_record" and payload.response_id:
+        return _answer_statement(payload, payload.response_id, context, parse_milliseconds(entry.timestamp))
     elif payload.type == "token_count" and not context.detailed:
         return _running_total(payload, position, parse_milliseconds(entry.timestamp))
     return None
+
+
+def _answer_statement(payload: Payload, id_: str, context: FileContext, at: int) -> Statement | None:
+    if payload.usage is None:
+        return None
+    # From here on the running totals of the same file would count everything twice.
+    context.detailed = True
+    return Statement(id=id_, said=payload.usage.usage(), at=at, model=payload.model or "")
 
 
 def _begin_session(payload: Payload, context: FileContext) -> None:
@@ -50,7 +55,7 @@ def _running_total(payload: Payload, position: Position, at: int) -> Statement |
         return None
     context, usage = position.context, total.usage()
     earlier = position.known.get(_thread_id(context))
-    # A total that shrank began anew; under a new id it is counted from 0.
+    # A total that shrank was restarted; under a new id it is counted from 0.
     if earlier and (usage.total or 0) < (earlier.total or 0):
         context.epoch += 1
     return Statement(id=_thread_id(context), said=usage, at=at)

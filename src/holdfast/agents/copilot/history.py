@@ -1,6 +1,6 @@
 """GitHub Copilot CLI's events as the events that its hooks would have been."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,6 @@ from holdfast.core.event import Event
 
 NAME = "copilot"
 REFUSED = "Denied by preToolUse hook:"
-
-
-def find_event_files(location: ImportLocation) -> Iterable[Path]:
-    return find_files(location.home)
 
 
 def read_event_file(path: Path, _place: ImportLocation) -> Iterator[Found]:
@@ -114,7 +110,13 @@ HANDLERS = {
 }
 
 TRANSCRIPTS = Transcripts(
-    importer=Importer(NAME, "GitHub Copilot CLI sessions", find_event_files, read_event_file, whole_sessions=True),
+    importer=Importer(
+        NAME,
+        "GitHub Copilot CLI sessions",
+        lambda location: find_files(location.home),
+        read_event_file,
+        whole_sessions=True,
+    ),
     usage=(READER,),
     speech=SPEECH,
     spoken=spoken,

@@ -21,19 +21,23 @@ def statement_of(entry: Line, position: Position) -> Statement | None:
     data, context = entry.data, position.context
     if data is None:
         return None
+    if entry.type == "session.usage_record" and data.usage:
+        # The sums at the shutdown repeat what single records said.
+        context.detailed = True
+        return _call_statement(entry, data.usage)
+    if entry.type == "session.shutdown" and not context.detailed:
+        return _total_statement(entry, data, context)
+    _note_context(entry, data, context)
+    return None
+
+
+def _note_context(entry: Line, data: Data, context: FileContext) -> None:
     if entry.type == "session.start" and data.context:
         context.project = data.context.git_root or data.context.cwd or ""
         context.branch = data.context.branch or ""
     # A message to a subagent begins no turn of the user.
     elif entry.type == "user.message" and not entry.agent_id:
         context.turn = data.message_id or ""
-    elif entry.type == "session.usage_record" and data.usage:
-        # The sums at the shutdown repeat what single records said.
-        context.detailed = True
-        return _call_statement(entry, data.usage)
-    elif entry.type == "session.shutdown" and not context.detailed:
-        return _total_statement(entry, data, context)
-    return None
 
 
 def _call_statement(entry: Line, usage: Tokens) -> Statement:

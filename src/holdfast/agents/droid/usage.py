@@ -48,7 +48,7 @@ def _usage_of_tokens(tokens: Tokens) -> Usage:
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:
-    """The sums lie beside the transcript that hooks name."""
+    """The sums are next to the transcript that hooks name."""
     return [Path(session.transcript).with_suffix(SUFFIX)] if session.transcript.endswith(".jsonl") else []
 
 

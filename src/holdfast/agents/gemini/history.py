@@ -20,7 +20,7 @@ NAME = "gemini"
 REFUSED = "Tool execution blocked:"
 GO_ON = "System: Please continue."
 SET_UP = "<session_context>"
-"""How the first message begins, which nobody typed."""
+"""Beginning of the first message, which Gemini writes."""
 
 
 def find_chats(location: ImportLocation) -> Iterable[Path]:
@@ -78,7 +78,7 @@ class _Chat:
         yield from self.side.event(statement, history)
 
     def _user(self, record: Line, at: int) -> Iterator[Event]:
-        """What tools gave back comes as a user's message, too; a resumed chat repeats what it began with."""
+        """Results of tools are user messages too, and a resumed chat repeats its beginning."""
         text = text_of(record.content)
         if text and not text.startswith(SET_UP):
             synthetic = bool(self.history.lane) or text == GO_ON

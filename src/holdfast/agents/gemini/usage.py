@@ -29,7 +29,7 @@ LONGEST_PATH = 4096
 
 
 def context_of_file(path: Path) -> FileContext:
-    """The project's folder is named in a file beside the chats; a subagent's chat lies in a folder of its session."""
+    """The project's folder is named in a file next to the chats; a subagent's chat is in a folder of its session."""
     # Subagents' chats lie one folder deeper.
     chats = next((folder for folder in path.parents if folder.name == "chats"), path.parent)
     return FileContext(
@@ -66,7 +66,7 @@ def _message_statement(message: Message) -> Statement | None:
 
 
 def _with_tools(tokens: Tokens) -> Any:
-    """What tools put into the prompt is told beside it."""
+    """Tokens of the prompt, with those that tools added, which are reported separately."""
     both = isinstance(tokens.input, int) and isinstance(tokens.tool, int)
     return tokens.input + tokens.tool if both else tokens.input
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from holdfast.agents import normalise
 from holdfast.agents.history import History, UsageSide, read_lines, text_of
 from holdfast.agents.kimi.hooks import TABLES
-from holdfast.agents.kimi.transcript import MAIN, SPEECH, decode, find_files, spoken
+from holdfast.agents.kimi.transcript import MAIN, SPEECH, Line, decode, find_files, spoken
 from holdfast.agents.kimi.usage import READER, context_of_file, statement_of
 from holdfast.agents.source import merge_by_time
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Transcripts
@@ -40,28 +39,32 @@ class _Wire:
         self.side = UsageSide(NAME, Position(str(path), context=context))
 
     def read_entry(self, line: bytes, number: int) -> Iterator[Event]:
-        record, history, at = decode(line), self.history, 0
-        statement, at = statement_of(record, self.side.position), parse_milliseconds(record.time)
+        record, history = decode(line), self.history
+        statement = statement_of(record, self.side.position)
         history.project = self.side.position.context.project
-        if record.type == "profile.bind":
-            history.model, history.lane_type = (
-                record.model_alias or "",
-                (record.profile_name or "") if history.lane else "",
-            )
-            yield from history.begin(at)
-        elif record.type == "turn.prompt":
-            synthetic = normalise.mapping_or_empty(record.origin).get("kind") != "user"
-            yield from history.begin(at)
-            yield from history.prompt(at, record.prompt_id or str(number), text_of(record.input), synthetic=synthetic)
-        elif record.type == "context.append_loop_event":
-            yield from self._loop(normalise.mapping_or_empty(record.event), at)
-        elif record.type == "turn.ended":
-            yield from history.end_turn(at, "turn.interrupted" if record.reason == "cancelled" else "turn.ended")
-        elif record.type == "full_compaction.completed":
-            yield history.compacted(at, str(number))
+        if read := _READERS.get(record.type):
+            yield from read(self, record, parse_milliseconds(record.time), number)
         yield from self.side.event(statement, history)
 
-    def _loop(self, event: Any, at: int) -> Iterator[Event]:
+    def _bind(self, record: Line, at: int, _number: int) -> Iterator[Event]:
+        self.history.model = record.model_alias or ""
+        self.history.lane_type = (record.profile_name or "") if self.history.lane else ""
+        yield from self.history.begin(at)
+
+    def _prompt(self, record: Line, at: int, number: int) -> Iterator[Event]:
+        synthetic = normalise.mapping_or_empty(record.origin).get("kind") != "user"
+        yield from self.history.begin(at)
+        text = text_of(record.input)
+        yield from self.history.prompt(at, record.prompt_id or str(number), text, synthetic=synthetic)
+
+    def _end(self, record: Line, at: int, _number: int) -> Iterator[Event]:
+        yield from self.history.end_turn(at, "turn.interrupted" if record.reason == "cancelled" else "turn.ended")
+
+    def _compacted(self, _record: Line, at: int, number: int) -> Iterator[Event]:
+        yield self.history.compacted(at, str(number))
+
+    def _loop(self, record: Line, at: int, _number: int) -> Iterator[Event]:
+        event = normalise.mapping_or_empty(record.event)
         kind, history, call = event.get("type"), self.history, str(event.get("toolCallId") or "")
         if kind == "content.part":
             history.answered(at, text_of([event.get("part")]))
@@ -73,6 +76,14 @@ class _Wire:
             code = normalise.exit_code_in(output) if failed else None
             yield history.result(at, call, output, failed=failed, code=code)
 
+
+_READERS = {
+    "profile.bind": _Wire._bind,
+    "turn.prompt": _Wire._prompt,
+    "context.append_loop_event": _Wire._loop,
+    "turn.ended": _Wire._end,
+    "full_compaction.completed": _Wire._compacted,
+}
 
 TRANSCRIPTS = Transcripts(
     importer=Importer(NAME, "Kimi Code sessions", find_wire_files, read_wire_file, whole_sessions=True),

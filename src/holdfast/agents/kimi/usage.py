@@ -31,7 +31,7 @@ def statement_of(entry: Line, position: Position) -> Statement | None:
 
 
 def _usage_statement(entry: Line, tokens: Tokens) -> Statement:
-    """It has no id of its own: agent and time tell it from every other, also in a fork's copy."""
+    """It has no id of its own: agent and time identify it, also in a fork's copy."""
     usage = Usage(
         input=token_count(tokens.input_other),
         output=token_count(tokens.output),

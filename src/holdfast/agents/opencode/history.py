@@ -1,6 +1,6 @@
 """opencode's database as the events that its hooks would have been. A subagent is a session with a parent."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,10 +8,9 @@ import apsw
 import msgspec
 
 from holdfast.agents import normalise
-from holdfast.agents.history import History, UsageSide
+from holdfast.agents.history import History, UsageSide, text_of
 from holdfast.agents.opencode.hooks import TABLES
-from holdfast.agents.opencode.transcript import BUSY_MS, decode
-from holdfast.agents.opencode.transcript import find_databases as databases_in
+from holdfast.agents.opencode.transcript import BUSY_MS, decode, find_databases
 from holdfast.agents.opencode.usage import FILES_READER, READER, statement_of
 from holdfast.agents.source import merge_by_time
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
@@ -32,10 +31,6 @@ class SessionRow(NamedTuple):
     title: str
 
 
-def find_databases(location: ImportLocation) -> Iterable[Path]:
-    return databases_in(location.home)
-
-
 def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
     try:
         database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -53,7 +48,7 @@ def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 
 def _read_sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
-    """Each with its subagents; one whose session is gone stands alone."""
+    """Each session with its subagents; a subagent whose session is gone comes alone."""
     rows = [SessionRow(*(str(value or "") for value in row)) for row in database.execute(SESSIONS)]
     known_ids = {row.id for row in rows}
     families: dict[str, list[Iterator[Found]]] = {}
@@ -86,15 +81,15 @@ class _Session:
         history, message = self.history, decode(data)
         yield from history.begin(at)
         history.model = message.model or history.model
-        parts = [
-            normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in self.database.execute(PARTS, (id_,))
-        ]
+        rows = self.database.execute(PARTS, (id_,))
+        parts = [normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in rows]
         if message.role == "user":
-            typed = [part.get("text") for part in parts if part.get("type") == "text" and not part.get("synthetic")]
-            text = "\n".join(text for text in typed if isinstance(text, str))
+            # Parts that opencode adds itself are no words of the person.
+            text = text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
             yield from history.prompt(at, id_, text, synthetic=bool(history.lane) or not text)
-        for part in parts if message.role == "assistant" else ():
-            yield from self._part(part, at)
+        elif message.role == "assistant":
+            for part in parts:
+                yield from self._part(part, at)
         statement = statement_of(message, id_, history.session, history.lane)
         yield from self.side.event(statement, history)
 
@@ -118,7 +113,9 @@ class _Session:
 
 
 TRANSCRIPTS = Transcripts(
-    importer=Importer(NAME, "opencode sessions", find_databases, read_database, whole_sessions=True),
+    importer=Importer(
+        NAME, "opencode sessions", lambda location: find_databases(location.home), read_database, whole_sessions=True
+    ),
     usage=(
         READER,
         FILES_READER,

@@ -1,6 +1,6 @@
 """Qwen Code's chats as the events that its hooks would have been."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,6 @@ from holdfast.core.event import Event
 NAME = "qwen"
 REMINDER = "<system-reminder>"
 NOT_TYPED = frozenset({"system", "hook", "notification", "cron"})
-
-
-def find_chats(location: ImportLocation) -> Iterable[Path]:
-    return find_files(location.home)
 
 
 def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
@@ -45,25 +41,23 @@ class _Chat:
     def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         history.session, history.lane = record.session_id or history.session, record.agent_id or ""
-        history.lane_type = record.agent_name or ""
+        history.lane_type, history.model = record.agent_name or "", record.model or history.model
         history.project, history.branch = record.cwd or history.project, record.git_branch or history.branch
-        history.model = record.model or history.model
         at = parse_milliseconds(record.timestamp)
         yield from history.begin(at)
         parts = record.message.parts if record.message else None
-        if record.type == "user":
-            synthetic = bool(history.lane) or record.provenance in NOT_TYPED
-            yield from history.prompt(at, record.uuid, _typed_text(parts), synthetic=synthetic)
-        elif record.type == "assistant":
-            yield from self._answer(record, parts, at)
-        elif record.type == "tool_result":
-            yield from self._result(record, parts, at)
+        if read := _READERS.get(record.type):
+            yield from read(self, record, parts, at)
         elif record.subtype == "chat_compression":
             yield history.compacted(at, record.uuid)
         if self.counts:
             yield from self.side.event(statement_of(record, self.side.position), history)
 
-    def _answer(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
+    def _user(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
+        synthetic = bool(self.history.lane) or record.provenance in NOT_TYPED
+        yield from self.history.prompt(at, record.uuid, _typed_text(parts), synthetic=synthetic)
+
+    def _assistant(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
         self.history.answered(at, text_of(parts))
         for n, part in enumerate(parts if isinstance(parts, list) else ()):
             made = normalise.mapping_or_empty(normalise.mapping_or_empty(part).get("functionCall"))
@@ -71,7 +65,7 @@ class _Chat:
                 call = str(made.get("id") or f"{record.uuid}.{n}")
                 yield from self.history.call(at, call, str(made.get("name") or ""), made.get("args"))
 
-    def _result(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
+    def _tool_result(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
         status = normalise.mapping_or_empty(record.tool_call_result).get("status")
         for part in parts if isinstance(parts, list) else ():
             made = normalise.mapping_or_empty(normalise.mapping_or_empty(part).get("functionResponse"))
@@ -81,6 +75,9 @@ class _Chat:
             yield self.history.result(at, call, output, failed=status == "error", code=exit_code_in(output))
 
 
+_READERS = {"user": _Chat._user, "assistant": _Chat._assistant, "tool_result": _Chat._tool_result}
+
+
 def _typed_text(parts: Any) -> str:
     """Without what Qwen itself puts before a prompt."""
     texts = [text_of([part]) for part in parts] if isinstance(parts, list) else [text_of(parts)]
@@ -88,6 +85,8 @@ def _typed_text(parts: Any) -> str:
 
 
 TRANSCRIPTS = Transcripts(
-    importer=Importer(NAME, "Qwen Code chats", find_chats, read_chat, whole_sessions=True),
+    importer=Importer(
+        NAME, "Qwen Code chats", lambda location: find_files(location.home), read_chat, whole_sessions=True
+    ),
     usage=(READER,),
 )

@@ -1,7 +1,7 @@
 """What git's own files show of a worktree, and what is new in them since the last look. No program is run.
 
 A look costs some file reads, so it is made at every shell call. Repositories that keep their refs in another format
-(reftable) show nothing here, and then no act is told.
+(reftable) show nothing here, and no act is reported.
 """
 
 import os
@@ -20,15 +20,15 @@ MAX_LOG_BYTES = 64_000
 MAX_FIRST_BYTES = 3_000
 MAX_ACTS = 50
 OVERLAP_BYTES = 1_000
-"""Read again at each look: an act that was seen with an event which nobody kept (one told twice) is told by the next.
-Whoever remembers how long the reflog was knows which acts are new."""
+"""Read again at each look: an act seen with an event that was dropped as a duplicate is reported by the next one.
+The reducer remembers the length of the reflog, so it knows which acts are new."""
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
 NO_STAMP: Stamp = (0, 0)
 
 
 class GitFiles(msgspec.Struct, frozen=True):
-    """The state of the files that every git act leaves a trace in."""
+    """The state of the files that git acts change."""
 
     head_text: str
     log: Stamp
@@ -97,7 +97,7 @@ def _search_place(folder: str) -> Worktree | None:
 
 
 class GitWatch:
-    """Remembers the last look at each worktree, so that the next one tells what happened in between."""
+    """Remembers the last look at each worktree, and reports what happened since."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, GitFiles] = OrderedDict()
@@ -135,7 +135,7 @@ def _read_files(worktree: Worktree) -> GitFiles:
 
 
 def _log_acts(worktree: Worktree, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
-    """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
+    """New lines of HEAD's reflog; at the first look its end, of which the reducer knows what is new."""
     size = now.log[0]
     # Not longer than before: nothing was added, or the reflog was expired and rewritten.
     if last and last.log[0] >= size:

@@ -1,4 +1,4 @@
-"""Work beside the hooks: checks whose exit status is told late, and worktrees in which a person works too."""
+"""Work outside the hooks: checks whose exit status comes late, and git acts without a hook."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ from holdfast.features.checks.observe import OBSERVER, read_shell_result
 from holdfast.features.checks.policy import check_finished
 
 STEP_MS, DEBOUNCE_MS = 250, 500
-"""How often it is looked whether to go on; how long changes are gathered."""
+"""How often the watch checks whether to stop; how long it gathers changes."""
 # FIRST_MS: how long a watch waits before it comes back without a change; IDLE_S and INDEX_S are seconds.
 FIRST_MS, IDLE_S = 2_000, 60.0
 INDEX_S = 2.0
@@ -27,7 +27,7 @@ TELLING = frozenset(("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD"))
 
 
 def judge_late(call: JobCall) -> list[Event]:
-    """A check whose verdict is another one now is told again, with the content as it was when the call ended."""
+    """Reports a check again whose verdict changed, with the content as it was when the call ended."""
     from holdfast.features.checks.judge import judge_result
 
     payload = call.job.payload
@@ -61,7 +61,7 @@ def _told_late(event: Event, number: int) -> Event:
     return msgspec.structs.replace(event, key=f"{event.key}.late.{number}")
 
 
-# ── worktrees beside the hooks ───────────────────────────────────────────────────────────────────────────────────────
+# ── git acts without a hook ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Until:
@@ -81,7 +81,7 @@ def watch_worktrees(call: WatchCall) -> None:
         if worktrees:
             _watch_places(call, worktrees)
         else:
-            # The wait ends in any case, so that a daemon that stops is not held up.
+            # With a limit, so that the daemon can stop.
             OBSERVER.became_live.wait(IDLE_S)
             OBSERVER.became_live.clear()
 
@@ -131,7 +131,7 @@ def _watched_folders(worktrees: Iterable[Worktree]) -> list[str]:
 
 
 def _staged_digest(worktree: Worktree) -> str:
-    """Of every path, mode and content in the index; empty where git does not tell it in time."""
+    """Digest of every path, mode and content in the index; empty where git does not answer in time."""
     argv = git.git_argv("ls-files", "-z", "--stage")
     try:
         ran = run_briefly(argv, cwd=worktree.root, env=git.git_environment(os.environ), timeout=INDEX_S)

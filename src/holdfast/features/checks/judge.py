@@ -18,15 +18,22 @@ from holdfast.core.checks import (
     CheckKind,
     CommandJudgement,
     JudgedGitAct,
-    Selection,
     Verdict,
 )
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import Worktree, find_place
 from holdfast.features.checks.observe import ShellResult
-from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
+from holdfast.features.checks.runners.attribution import (
+    Candidate,
+    Output,
+    attribute_reports,
+    clean_output,
+    literal_text,
+    read_all,
+)
 from holdfast.features.checks.runners.entries import (
+    Entry,
     RepositoryFiles,
     read_entry_text,
     recognise_entry,
@@ -35,6 +42,7 @@ from holdfast.features.checks.runners.entries import (
 from holdfast.features.checks.runners.reach import find_foreign_code, find_reach
 from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
+from holdfast.features.checks.runners.spec import Runner
 from holdfast.features.checks.runners.verdicts import judge_entry, judge_runner
 
 # Attribution compares candidates with each other; a generated line with hundreds would hold the hook up.
@@ -65,43 +73,37 @@ def judge_command(
     """`stdout` and `stderr` are None where the agent does not report them. `root`: the repository, if `cwd` is absolute."""
     # An agent that reports nothing is not one whose command printed nothing.
     reported = stdout is not None or stderr is not None
-    out, err = clean_output(stdout or ""), clean_output(stderr or "")
-    analysis = analyse_command(
-        command, exit_code, out if reported else None, err if reported else None, cwd=cwd or ".", read_file=read_file
-    )
+    output = Output(clean_output(stdout or ""), clean_output(stderr or ""), reported)
+    streams = (output.out, output.err) if reported else (None, None)
+    analysis = analyse_command(command, exit_code, *streams, cwd=cwd or ".", read_file=read_file)
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
-    for candidate in candidates:
-        candidate.status_told = exit_code is not None
-    writes = [_relative_folder(path, root) for path in written_files(analysis, command)]
-    if not candidates:
-        return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)
     if len(candidates) > MAX_CANDIDATES:
         return Judgement(why="the command starts too many checks to be followed")
+    writes = [_relative_folder(path, root) for path in written_files(analysis, command)]
     _distrust_written(candidates, writes)
-    text = f"{out}\n{err}" if err else out
-    output = Output(out, err, reported)
-    attribute_reports(candidates, analysis, output)
-    # Knowing that one run passed tells which others were reached, so the summaries are handed out once more.
-    if _narrow_analysis(candidates, analysis):
-        attribute_reports(candidates, analysis, output)
+    _attribute(candidates, analysis, output, status_told=exit_code is not None)
     if read_file is not None:
         _distrust_modules(candidates, root, read_file)
         _read_entries(candidates, read_file)
     checks = [check for candidate in candidates for check in _judge_candidate(candidate, root, read_file)]
     proves, why = _conclude_tests(checks)
-    return Judgement(
-        checks=checks,
-        proves_tests_pass=proves,
-        git=git_acts(analysis.commands, text),
-        writes=writes,
-        why=why,
-    )
+    git = git_acts(analysis.commands, f"{output.out}\n{output.err}")
+    return Judgement(checks=checks, proves_tests_pass=proves, git=git, writes=writes, why=why)
+
+
+def _attribute(candidates: list[Candidate], analysis: Analysis, output: Output, *, status_told: bool) -> None:
+    for candidate in candidates:
+        candidate.status_told = status_told
+    attribute_reports(candidates, analysis, output)
+    # A run that passed shows which others were reached, so the summaries are handed out again.
+    if _narrow_analysis(candidates, analysis):
+        attribute_reports(candidates, analysis, output)
 
 
 def _narrow_analysis(candidates: list[Candidate], analysis: Analysis) -> bool:
-    """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
+    """A trusted summary of one run says more about the others: `lint && test` ran the tests, so lint passed."""
     passed_by_index = {
         c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
         for c in candidates
@@ -120,24 +122,25 @@ _CONFIGURATION = re.compile(
 _PACKAGE_FILE = re.compile(r"/__(?:init|main)__\.py$")
 
 
+# Logs and reports are often named after the tool that wrote them.
+_REPORTS = (".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out")
+
+
 def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
     """A command that writes a program or the settings of a runner may have changed what the runner's status means."""
-    for candidate in candidates:
-        match = candidate.match
-        if match is None:
-            continue
-        # `pytest.py` in the folder would be run in place of the tool, and so would `pytest/__main__.py`.
-        names = {program.split()[0] for program in match.runner.programs} | set(match.runner.modules)
-        if any(
-            path.rpartition("/")[2].partition(".")[0] in names
-            or _PACKAGE_FILE.sub("", path).rpartition("/")[2] in names
-            for path in writes
-            # Logs and reports are often named after the tool that wrote them.
-            if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))
-        ):
+    configured = any(_CONFIGURATION.search(path) for path in writes)
+    # `pytest.py` in the folder would be run in place of the tool, and so would `pytest/__main__.py`.
+    written = {name for path in writes if not path.endswith(_REPORTS) for name in _module_names(path)}
+    for match in filter(None, (candidate.match for candidate in candidates)):
+        names = {program.split()[0] for program in match.runner.programs}.union(match.runner.modules)
+        if names & written:
             match.foreign = f"the command itself writes a file named {sorted(names)[0]}"
-        if any(_CONFIGURATION.search(path) for path in writes):
+        if configured:
             match.lenient = match.lenient or "settings written by the command"
+
+
+def _module_names(path: str) -> tuple[str, str]:
+    return path.rpartition("/")[2].partition(".")[0], _PACKAGE_FILE.sub("", path).rpartition("/")[2]
 
 
 def _distrust_modules(candidates: list[Candidate], root: str, read_file: ReadFile) -> None:
@@ -152,35 +155,33 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         entry = candidate.entry
         if entry is None or candidate.command.ran is Ran.NO:
             continue
-        recipe = read_entry_text(entry.name, entry.target, _candidate_folder(candidate), read_file)
-        if not recipe:
-            continue
-        inner = analyse_command(recipe)
-        # A negative number marks text that the command line itself prints, as `echo` does.
-        literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
-        if literal and read_all(Output(literal, "", True), set()):
-            candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
-        matches = [inner_candidate.match for inner_candidate in find_candidates(inner) if inner_candidate.match]
-        runners = [match.runner for match in matches]
-        test = next((runner for runner in runners if runner.kind is CheckKind.TEST), None)
-        entry.operands = matches[0].operands if len(matches) == 1 else []
-        if test is not None:
-            # The recipe names a test runner, so the doubt about the entry point is gone.
-            if entry.kind is None and candidate.distrust.startswith("nothing says"):
-                candidate.distrust = ""
-            entry.kind, entry.runner = CheckKind.TEST, test.name
-        elif runners and entry.kind in (None, *(runner.kind for runner in runners)):
-            entry.kind, entry.runner = runners[0].kind, runners[0].name
+        if recipe := read_entry_text(entry.name, entry.target, _candidate_folder(candidate), read_file):
+            _read_recipe(candidate, entry, analyse_command(recipe))
+
+
+def _read_recipe(candidate: Candidate, entry: Entry, recipe: Analysis) -> None:
+    literal = literal_text(recipe)
+    if literal and read_all(Output(literal, "", True), set()):
+        candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
+    matches = [one.match for one in find_candidates(recipe) if one.match]
+    entry.operands = matches[0].operands if len(matches) == 1 else []
+    _name_runner(candidate, entry, [match.runner for match in matches])
+
+
+def _name_runner(candidate: Candidate, entry: Entry, runners: list[Runner]) -> None:
+    test = next((runner for runner in runners if runner.kind is CheckKind.TEST), None)
+    if test is not None:
+        # The recipe names a test runner, so the doubt about the entry point is gone.
+        if entry.kind is None and candidate.distrust.startswith("nothing says"):
+            candidate.distrust = ""
+        entry.kind, entry.runner = CheckKind.TEST, test.name
+    elif runners and entry.kind in (None, *(runner.kind for runner in runners)):
+        entry.kind, entry.runner = runners[0].kind, runners[0].name
 
 
 def find_candidates(analysis: Analysis) -> list[Candidate]:
     """The commands that are check tools, or entry points that start some."""
-    candidates: list[Candidate] = []
-    for command in analysis.commands:
-        candidate = _find_candidate(command)
-        if candidate is not None:
-            candidates.append(candidate)
-    return candidates
+    return [candidate for command in analysis.commands if (candidate := _find_candidate(command))]
 
 
 def _find_candidate(command: ShellCommand) -> Candidate | None:
@@ -192,9 +193,7 @@ def _find_candidate(command: ShellCommand) -> Candidate | None:
     if match is not None and not runs_tests_by_hook(match):
         return Candidate(command=command, match=match)
     entry = recognise_entry(command)
-    if entry is None:
-        return None
-    return Candidate(command=command, entry=entry)
+    return Candidate(command=command, entry=entry) if entry else None
 
 
 def _judge_candidate(candidate: Candidate, root: str, read_file: ReadFile | None) -> list[Check]:
@@ -216,12 +215,10 @@ def _candidate_folder(candidate: Candidate) -> str:
 
 def _relative_folder(folder: str, root: str) -> str:
     """The folder as seen from the repository, where it lies inside of it."""
-    if root and folder.startswith("/"):
-        if folder.rstrip("/") == root.rstrip("/"):
-            return "."
-        if folder.startswith(f"{root.rstrip('/')}/"):
-            return folder[len(root.rstrip("/")) + 1 :]
-    return folder
+    root = root.rstrip("/")
+    if root and folder.rstrip("/") == root:
+        return "."
+    return folder.removeprefix(f"{root}/") if root else folder
 
 
 def _conclude_tests(checks: list[Check]) -> tuple[bool, str]:
@@ -230,18 +227,14 @@ def _conclude_tests(checks: list[Check]) -> tuple[bool, str]:
     if not tests:
         return False, NO_TEST_RUN
     # A failure says more than an unknown verdict, so it is named first.
-    bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next(
-        (c for c in tests if c.verdict is Verdict.UNKNOWN), None
-    )
-    if bad is not None:
-        return False, f"{bad.runner}: {bad.why}"
-    good = next((c for c in tests if c.verdict is Verdict.PASSED and c.passed != 0), None)
-    if good is None:
-        return False, f"{tests[0].runner}: {tests[0].why}"
-    return True, f"{good.runner}: {good.why}"
+    named = [_first_with(tests, verdict) for verdict in (Verdict.FAILED, Verdict.UNKNOWN, Verdict.PASSED)]
+    decisive = next(filter(None, named), tests[0])
+    return decisive is named[2], f"{decisive.runner}: {decisive.why}"
 
 
-__all__ = ["Check", "Judgement", "Ran", "Selection", "Verdict", "judge_command"]
+def _first_with(tests: list[Check], verdict: Verdict) -> Check | None:
+    proven = verdict is Verdict.PASSED  # Without a test that passed, passing proves nothing.
+    return next((check for check in tests if check.verdict is verdict and not (proven and check.passed == 0)), None)
 
 
 # From the result of a shell call to the judgement that is kept with its event.
@@ -269,7 +262,7 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
 
 
 def judge_recorded(result: ShellResult, cwd: str, root: str) -> CommandJudgement:
-    """Without a look at files: those of that time are gone."""
+    """Without files: those of that time are gone."""
     if is_uneventful(result.command):
         return CommandJudgement()
     judged = judge_command(result.command, cwd, result.exit_code, result.stdout, result.stderr, root=root)
@@ -287,7 +280,7 @@ def is_uneventful(command: str) -> bool:
 
 
 def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
-    """What the command is about to do in git, as far as its parse tells: each act that may take effect.
+    """What the command is about to do in git, according to its parse: each act that may take effect.
 
     `?` where the command names git and cannot be followed: then nothing is ruled out.
     """
@@ -314,17 +307,15 @@ def _judge_in(result: ShellResult, cwd: str, worktree: Worktree | None) -> Judge
 def _other_place(judged: Judgement, worktree: Worktree | None) -> Worktree | None:
     """Where the command went to another worktree and ran its checks there, and nowhere else."""
     folders = {check.dir for check in judged.checks}
-    if not folders or not all(os.path.isabs(folder) for folder in folders):
+    if not all(map(os.path.isabs, folders)):
         return None
-    others = [find_place(folder) for folder in sorted(folders)]
-    same = {one.root if one else "" for one in others}
-    return (
-        others[0] if len(same) == 1 and others[0] is not None and (worktree is None or others[0] != worktree) else None
-    )
+    places = [find_place(folder) for folder in sorted(folders)]
+    together = len({place.root if place else "" for place in places}) == 1
+    return places[0] if together and places[0] != worktree else None
 
 
 def _kept_judgement(judged: Judgement, worktree: Worktree | None, cwd: str) -> CommandJudgement:
-    """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
+    """Leaves out git commands that only read, and the place of a command that did nothing."""
     acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
     if not judged.checks and not acts:
         return CommandJudgement(writes=judged.writes[:MAX_WRITES])

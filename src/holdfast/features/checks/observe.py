@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +19,7 @@ from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import GitWatch, Worktree, find_place
 from holdfast.features.checks.settings import DEFAULTS
 
-# Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
+# Running shell calls, according to hooks: where each began, and which may have changed git.
 
 # Bounds the memory of the daemon; LONGEST_MS is an hour, in milliseconds.
 MAX_CALLS = 500
@@ -37,7 +37,7 @@ class RunningCall(msgspec.Struct, frozen=True):
 
 
 class RunningCalls:
-    """In the memory of the daemon only: what is lost by a restart is not known, never guessed."""
+    """Kept in the daemon's memory only: after a restart nothing is known, and nothing is guessed."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str, str], RunningCall] = {}
@@ -52,12 +52,12 @@ class RunningCalls:
         return self._calls.pop((session, lane, call), None)
 
     def forget(self, session: str) -> None:
-        """The turn is over: calls that were refused or whose end nobody told run no longer."""
+        """Ends the calls of a turn that is over: they were refused, or no hook reported their end."""
         for key in [key for key in self._calls if key[0] == session]:
             del self._calls[key]
 
     def any_in(self, worktree: str, now: int) -> bool:
-        """One that began very long ago is one whose agent is gone."""
+        """Whether a call runs there. The agent of one that began very long ago is gone."""
         return any(call.worktree == worktree and now - call.at < LONGEST_MS for call in self._calls.values())
 
 
@@ -133,7 +133,7 @@ ACTING = frozenset(("shell", "mcp", "other"))
 
 
 class LiveWorktree(msgspec.Struct, frozen=True):
-    """A worktree in which an agent works, as far as hooks tell."""
+    """A worktree in which an agent works, according to hooks."""
 
     worktree: Worktree
     project: str
@@ -153,18 +153,18 @@ class Observer:
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
-        # What an agent's own command tells of itself is a claim: it is kept, and judged as nothing.
+        # What an agent's own command reports of itself is a claim: it is kept, and judged as nothing.
         if not isinstance(data, HookPayload) or data.imported or data.paused or data.claimed:
             return False
-        if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
-            if data.action in ACTING:
-                self._see_end(event, data, settings or DEFAULTS, parts)
-        elif isinstance(data, ToolPayload):
-            if data.action == "shell":
-                self._see_start(event, data, settings or DEFAULTS, parts)
-        else:
-            self._see_moment(event, data, settings or DEFAULTS, parts)
-        return data.git is not None or (isinstance(data, ToolEndPayload) and data.judgement is not None)
+        self._look(event, data)(event, data, settings or DEFAULTS, parts)
+        return data.git is not None or getattr(data, "judgement", None) is not None
+
+    def _look(self, event: Event, data: HookPayload) -> Callable[..., None]:
+        if not isinstance(data, ToolPayload):
+            return self._see_moment
+        if event.kind in TOOL_ENDS:
+            return self._see_end if data.action in ACTING else _see_nothing
+        return self._see_start if data.action == "shell" else _see_nothing
 
     # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,44 +201,42 @@ class Observer:
         started = self._running.end(event.session, data.lane, data.call)
         # The command may have changed the folder; what it names is relative to where it began.
         cwd = started.cwd if started else data.cwd
-        judged = None
+        judged = CommandJudgement()
         if data.action == "shell" and data.command:
             judged = self._judge(event, data, cwd, started, settings)
-        worktree = find_place(judged.worktree) if judged and judged.worktree else _place_of(event, data)
+        worktree = find_place(judged.worktree) if judged.worktree else _place_of(event, data)
         if worktree is None:
             return
-        acts = bool(judged and judged.git)
         # Another call that still runs may be the one that changed git; this one counts only if it names git.
-        if acts or not self._running.any_in(worktree.root, event.at):
+        if judged.git or not self._running.any_in(worktree.root, event.at):
             self._look_at_git(event, data, worktree, outside=False)
-        if judged and judged.checks:
+        if judged.checks:
             self._take_content(event, data, worktree, settings, parts)
 
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
-    ) -> CommandJudgement | None:
+    ) -> CommandJudgement:
         from holdfast.features.checks.judge import is_uneventful, judge_result
 
-        judged: CommandJudgement | None = None
-        data.judgement = None
+        judged = CommandJudgement()
         # Asked first: most commands only look at something, and then their output need not be gone through.
         if not is_uneventful(data.command):
             # Reports older than the call are of an earlier run; 0 means that none is read.
             began = started.at if started else event.at - int(data.ms) if data.ms else 0
             judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
-            data.judgement = judged if judged.checks or judged.git or judged.writes else None
+        data.judgement = _worth_keeping(judged)
         if data.ms is None and started is not None:
             data.ms = max(0, event.at - started.at)
         return judged
 
-    # ── beside the hooks ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── without a hook ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def live_worktrees(self, now: int) -> dict[str, LiveWorktree]:
-        """Those of which a hook told lately. Called from the watcher's thread: it works on a copy."""
+        """Worktrees with a recent hook. The watcher's thread calls it, so it works on a copy."""
         return {root: one for root, one in dict(self._live).items() if now - one.at < LIVE_MS}
 
     def notice(self, root: str, now: int, *, staged: bool) -> list[Event]:
-        """What changed in git without a hook. While a call runs in the worktree its end tells who did it."""
+        """Reports what changed in git without a hook. While a call runs in the worktree, its end shows who changed it."""
         live = self._live.get(root)
         if live is None or self._running.any_in(root, now):
             return []
@@ -262,7 +260,7 @@ class Observer:
         data.git = self._git.look(worktree, outside=outside)
 
     def _note_live(self, live: LiveWorktree) -> None:
-        # The one that was quiet longest gives way.
+        # The one without hooks for longest is dropped.
         if live.worktree.root not in self._live and len(self._live) >= MAX_LIVE:
             del self._live[min(self._live, key=lambda root: self._live[root].at)]
         if live.worktree.root not in self._live:
@@ -272,7 +270,7 @@ class Observer:
     def _take_content(
         self, event: Event, data: HookPayload, worktree: Worktree, settings: Settings, parts: ContentParts
     ) -> None:
-        # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
+        # A longer limit for looks, as on a loaded machine, also allows later events.
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
         path_sets = [(), *_distinct_parts(parts())]
@@ -299,8 +297,16 @@ def _place_of(event: Event, data: HookPayload) -> Worktree | None:
     return find_place(data.worktree or event.project) if data.repo else None
 
 
+def _see_nothing(*_given: Any) -> None:
+    """Of a tool that runs no checks and changes nothing in git."""
+
+
+def _worth_keeping(judged: CommandJudgement) -> CommandJudgement | None:
+    return judged if judged.checks or judged.git or judged.writes else None
+
+
 def _load_judge() -> None:
-    """The shell parser takes a moment to load: it is there before the first command comes."""
+    """Loads the shell parser before the first command comes."""
     import_module("holdfast.features.checks.judge")
 
 
@@ -311,7 +317,7 @@ def judge_imported(event: Event) -> None:
     data = event.data
     if isinstance(data, ToolEndPayload) and data.action == "shell" and data.command:
         judged = judge_recorded(read_shell_result(event), data.cwd, event.project)
-        data.judgement = judged if judged.checks or judged.git or judged.writes else None
+        data.judgement = _worth_keeping(judged)
 
 
 OBSERVER = Observer()

@@ -1,7 +1,8 @@
-"""What an event means for checks, as events of its own. Pure: what was seen of the world is in the event."""
+"""Derives events about checks and git acts from other events. Pure: observations are in the event."""
 
-import re
 from collections.abc import Iterator
+
+import msgspec
 
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, GitLogEntry, GitLook, Verdict
 from holdfast.core.event import Event, derived_event
@@ -12,38 +13,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, SEES_GIT, GitSeen
 
-# Names of the tests that failed, from what a runner printed. What is not named stays unnamed.
-
 MAX_FAILURES = 50
-# By runner: the line that names a failed test; group 1 is the name.
-_PATTERNS = {
-    "pytest": r"^(?:FAILED|ERROR) (\S+(?:::[^\n]+?)?)(?: - .*)?$",
-    "unittest": r"^(?:FAIL|ERROR): (\S+ \([^)\n]*\))",
-    "jest": r"^[ \t]*● (.+ › .+)$",
-    "vitest": r"^[ \t]*FAIL[ \t]+(\S+(?: > .+)?)$",
-    "mocha": r"^ {2}\d+\) (.+?(?:\n {5,}\S.*?)*?):$",
-    "node": r"^(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$",
-    "go test": r"^[ \t]*--- FAIL: (\S+)",
-    "cargo test": r"^test (\S+) \.\.\. FAILED",
-    "maven": r"^\[ERROR\]\s+(\w[\w.$]*\.\w+)(?::\d+)?\b",
-    "gradle": r"^(\S+ > .+) FAILED\s*$",
-    "dotnet": r"^[ \t]+Failed (\S+) \[",
-    "rspec": r"^rspec (\S+)",
-    "phpunit": r"^\d+\) (\S+::\S+)",
-    "ctest": r"^[ \t]+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)",
-    "bun": r"^\(fail\) (.+?)(?: \[|$)",
-}
-
-
-def read_failures(runner: str, output: str) -> list[str]:
-    """In the order they are printed, each once."""
-    pattern = _PATTERNS.get(runner)
-    if pattern is None:
-        return []
-    names = (" ".join(name.split())[:300] for name in re.findall(pattern, output, re.MULTILINE))
-    return list(dict.fromkeys(name for name in names if name))[:MAX_FAILURES]
-
-
 EXIT_READ = "tool.exit_read"
 JUDGE_LATE = "checks.judge_late"
 SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, GitNoticed.KIND, EXIT_READ}
@@ -73,24 +43,13 @@ def enqueue(_state: State, event: Event, _settings: Settings) -> Iterator[Job]:
 
 
 def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement, check: Check) -> CheckFinished:
+    names = {"kind": check.kind.value, "selection": check.selection.value, "verdict": check.verdict.value}
     return CheckFinished(
+        **{**msgspec.structs.asdict(check), **names},
         of=event.seq,
         call=data.call,
         lane=data.lane,
-        kind=check.kind.value,
-        runner=check.runner,
-        dir=check.dir,
-        selection=check.selection.value,
-        operands=check.operands,
-        reach=check.reach,
-        presumed=check.presumed,
-        could_not_start=check.could_not_start,
-        verdict=check.verdict.value,
-        passed=check.passed,
-        failed=check.failed,
-        skipped=check.skipped,
         failures=_failed_tests(data, check),
-        why=check.why,
         command=data.command[:MAX_COMMAND],
         ms=data.ms,
         worktree=judged.worktree or data.worktree or event.project,
@@ -107,6 +66,15 @@ def _failed_tests(data: ToolEndPayload, check: Check) -> list[str]:
     return read_failures(check.runner, f"{data.output}\n{data.error}") if failed else []
 
 
+def read_failures(runner: str, output: str) -> list[str]:
+    """Names of failed tests, in the order they are printed, each once."""
+    # Here, because a daemon's start should not wait for the patterns.
+    from holdfast.features.checks.runners.table import failure_patterns
+
+    names = (" ".join(name.split())[:300] for pattern in failure_patterns(runner) for name in pattern.findall(output))
+    return list(dict.fromkeys(filter(None, names)))[:MAX_FAILURES]
+
+
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -116,7 +84,7 @@ def _git_acts(event: Event, look: GitLook, seen: GitSeen) -> Iterator[Event]:
         return
     branch = seen.before_branch
     for act in look.acts:
-        # `at` is where the line ends in the reflog; what lies before the earlier end was told already.
+        # `at` is where the line ends in the reflog; acts before the earlier end were reported already.
         if act.at and act.at <= seen.before_log_size:
             continue
         after = _branch_after(act, branch, look.branch)

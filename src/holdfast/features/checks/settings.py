@@ -15,13 +15,13 @@ class ChecksSettings(Section):
         Meta(
             ge=10,
             le=MAX_LOOK_MS,
-            description="Milliseconds that a look at the content may take; then it is unknown.",
+            description="Time limit in milliseconds for fingerprinting the worktree; beyond it the content is unknown.",
             extra={"guarded": True},
         ),
     ] = LOOK_MS
     reports: Annotated[
         bool,
-        Meta(description="Read the JUnit XML and JSON reports that a test run wrote, where its command names one."),
+        Meta(description="Read JUnit XML and JSON reports of test runs whose command names one."),
     ] = True
 
 

@@ -123,27 +123,13 @@ def _with_run(doc: BranchChecks, event: Event, data: CheckFinished) -> BranchChe
 
 
 def _check_run(event: Event, data: CheckFinished) -> CheckRun:
-    return CheckRun(
-        seq=event.seq,
-        of=data.of,
-        at=event.at,
-        session=event.session,
-        agent=event.agent,
-        kind=data.kind,
-        runner=data.runner,
-        dir=data.dir,
-        selection=data.selection,
-        operands=data.operands[:MAX_OPERANDS],
-        verdict=data.verdict,
-        passed=data.passed,
-        failed=data.failed,
-        skipped=data.skipped,
-        why=data.why[:MAX_WHY],
-        command=data.command[:MAX_COMMAND],
-        ms=data.ms,
-        commit=data.commit,
-        content=data.content,
+    run = msgspec.convert(
+        msgspec.structs.asdict(data)
+        | {"seq": event.seq, "at": event.at, "session": event.session, "agent": event.agent},
+        CheckRun,
     )
+    cut = {"operands": run.operands[:MAX_OPERANDS], "why": run.why[:MAX_WHY], "command": run.command[:MAX_COMMAND]}
+    return msgspec.structs.replace(run, **cut)
 
 
 def _with_look(doc: GitSeen, event: Event, look: GitLook) -> GitSeen:

@@ -1,6 +1,6 @@
 """What can be asked about checks: which ran, whether they still hold for the content as it is, and why or why not."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from holdfast.core.feature import Call
 from holdfast.core.fingerprint import Fingerprint, shared_fingerprinter
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.features.checks.git_watch import find_place
+from holdfast.features.checks.runners.spec import first_reason
 from holdfast.features.checks.settings import DEFAULTS
 from holdfast.features.checks.state import CHECKS, BranchChecks, CheckRun
 
@@ -28,7 +29,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
     branch: str
     same_worktree: bool
     here: bool
-    """In the worktree and branch of whoever asks."""
+    """In the caller's worktree and branch."""
     own: bool
     """By the session that asks."""
     current: bool | None
@@ -41,9 +42,9 @@ class ListedRun(msgspec.Struct, kw_only=True):
 
 
 def list_runs(call: Call) -> dict[str, Any]:
-    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where nobody wants to know what holds."""
+    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where the content of now does not matter."""
     with_content = call.args.get("look", True)
-    now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
+    now = _content_now(call) if with_content else Fingerprint(why_unknown="not asked for")
     runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
     return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.as_row() for run in runs[:MAX_LISTED]]}
 
@@ -53,7 +54,7 @@ def show_run(call: Call) -> dict[str, Any]:
     seq = int(call.args["seq"])
     event = call.reader.event(seq)
     if event is None or not isinstance(event.data, CheckFinished):
-        raise CommandRefused(f"event {seq} is no check", fix="See: holdfast check list")
+        raise CommandRefused(f"event {seq} is not a check", fix="See: holdfast check list")
     of = call.reader.event(event.data.of)
     origin = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
     output = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}
@@ -69,20 +70,25 @@ def explain_last(call: Call) -> dict[str, Any]:
     kind, folder = str(call.args.get("kind") or CheckKind.TEST), str(call.args.get("dir") or ".")
     now = _content_now(call)
     runs = [run for run in _listed_runs(call, now) if run.run.kind == kind]
-    holding = next((run for run in runs if _why_not(run, now, folder) == ""), None)
-    failed = next(
-        (run for run in runs if run.current and run.run.verdict == Verdict.FAILED and run.same_worktree), None
-    )
-    if holding and failed and failed.run.seq > holding.run.seq:  # The same content, and it failed since.
-        holding = None
-    nearest = holding or failed or next((run for run in runs if run.here), runs[0] if runs else None)
+    holding, nearest = _nearest_runs(runs, now, folder)
     if nearest is None:
         return {"kind": kind, "holds": False, "why": f"no {kind} run is known here", "run": None, "hint": ""}
-    why = _why_not(nearest, now, folder)
-    return {
-        "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.as_row(),
-        "hint": _pipe_hint(nearest.run),
-    }  # fmt: skip
+    why = _why_not(nearest, now, folder) or nearest.run.why
+    row, hint = nearest.as_row(), _pipe_hint(nearest.run)
+    return {"kind": kind, "holds": holding is not None, "why": why, "run": row, "hint": hint}
+
+
+def _nearest_runs(runs: list[ListedRun], now: Fingerprint, folder: str) -> tuple[ListedRun | None, ListedRun | None]:
+    """The run that holds, and the one that says most: that one, a failure of the same content, one here, any."""
+    holding = _first_run(runs, lambda one: not _why_not(one, now, folder))
+    failed = _first_run(runs, lambda one: bool(one.current) and one.same_worktree and one.run.verdict == Verdict.FAILED)
+    if holding and failed and failed.run.seq > holding.run.seq:  # The same content, and it failed since.
+        holding = None
+    return holding, holding or failed or _first_run(runs, lambda one: one.here) or _first_run(runs, lambda _: True)
+
+
+def _first_run(runs: list[ListedRun], fits: Callable[[ListedRun], bool]) -> ListedRun | None:
+    return next(filter(fits, runs), None)
 
 
 def counts_of(run: CheckRun) -> str:
@@ -95,19 +101,18 @@ def _why_not(listed: ListedRun, now: Fingerprint, folder: str) -> str:
     run = listed.run
     if run.verdict != Verdict.PASSED:
         return run.why
-    if not run.content:
-        return "the content it ran on could not be looked at in time"
-    if not now.is_known:
-        return f"what the content is now is not known: {now.why_unknown}"
-    if not listed.current:
-        return "files changed after it"
-    if run.selection != Selection.ALL:
-        return f"only a part ran: {', '.join(run.operands[:5]) or 'as its flags say'}"
-    if not listed.same_worktree:
-        return f"it ran in another worktree, {listed.worktree}"
-    if run.dir not in (".", folder) and not folder.startswith(f"{run.dir}/"):
-        return f"it ran in {run.dir} only"
-    return ""
+    elsewhere = run.dir not in (".", folder) and not folder.startswith(f"{run.dir}/")
+    return first_reason(
+        (not run.content, "the content it ran on could not be fingerprinted in time"),
+        (not now.is_known, f"the current content is unknown: {now.why_unknown}"),
+        (not listed.current, "files changed after it"),
+        (
+            run.selection != Selection.ALL,
+            f"only a part ran: {', '.join(run.operands[:5]) or 'as its flags say'}",
+        ),
+        (not listed.same_worktree, f"it ran in another worktree, {listed.worktree}"),
+        (elsewhere, f"it ran in {run.dir} only"),
+    )
 
 
 def _pipe_hint(run: CheckRun) -> str:
@@ -135,7 +140,7 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
 
 
 def _check_documents(call: Call) -> Iterable[BranchChecks]:
-    """Those of the project's sessions, and those of its folder, whoever ran them."""
+    """Documents of the project's sessions, and of its folder."""
     # First by the project of the session, then by folder: a session may run checks in another worktree.
     named = dict(CHECKS.list(call.reader, project=call.project, limit=MAX_DOCUMENTS))
     if call.project:
@@ -148,8 +153,8 @@ def _is_wanted(run: CheckRun, args: Any) -> bool:
 
 
 def _content_now(call: Call) -> Fingerprint:
-    """Looked at, not remembered."""
+    """Always read again: files change without an event."""
     if find_place(call.project) is None:
-        return Fingerprint(why_unknown="this is no git repository")
+        return Fingerprint(why_unknown="this is not a git repository")
     budget = (call.settings or DEFAULTS).look_ms / 1000
     return shared_fingerprinter().take_patiently(call.project, [()], budget)[0]

@@ -28,10 +28,10 @@ def reopen_session(call: Call) -> CommandResult:
 
 
 def recover_sessions(call: Call) -> CommandResult:
-    """The recovery jobs by hand: one of them, or all. Safe to run twice: what was told is told once."""
+    """The recovery jobs by hand: one of them, or all. Safe to run twice: the same finding is one event."""
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
-        raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
+        raise CommandRefused(f"unknown recovery job {kind!r}", fix=f"Use one of: {', '.join(recovery.FINDERS)}.")
     kinds = [kind] if kind else list(recovery.FINDERS)
     events_by_kind = {name: recovery.run_finder(name, call.reader, call.settings, call.now) for name in kinds}
     return CommandResult(
@@ -47,7 +47,7 @@ def named_session(call: Call) -> str:
 def _given_id(call: Call) -> str:
     session_id = str(call.args.get("id") or "").strip()
     if not session_id:
-        raise CommandRefused("say which session", fix="See: holdfast session list")
+        raise CommandRefused("no session given", fix="List them with: holdfast session list")
     return session_id
 
 

@@ -71,7 +71,7 @@ class ProcessLookup:
         fresh = abs(time.time() * 1000 - at) < FRESH_MS
         if not fresh or not data.pid_start:
             return None
-        # The hook still waits, but its parent, or whoever was above that shell, is gone: so is the agent.
+        # The hook still waits, but its parent, or the process above that shell, is gone: so is the agent.
         return AgentProcess(data.pid, data.pid_start, boot_id(), machine_id(), "")
 
     def _remember(self, session: tuple[str, str], process: AgentProcess) -> None:

@@ -1,5 +1,5 @@
-"""What this feature answers, looks at and asks for: `decide` tells an agent at its start what is going on, `enrich` finds
-its process, `enqueue` names the background work an event asks for."""
+"""Reactions to events: `decide` gives an agent context at its start, `enrich` finds its process, `enqueue` starts background
+work."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -50,8 +50,8 @@ _SUBAGENTS = SubagentWatch()
 
 
 def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
-    """The process is looked for before the answer leaves: an agent killed right after it is known all the same. So is the
-    subagent, where the agent does not name it: what is decided depends on it."""
+    """Before the answer leaves: an agent that is killed right after it is known, and decisions depend on the subagent, where
+    the agent does not name it."""
     data = event.data
     # The process of an imported event is long gone.
     if not isinstance(data, HookPayload) or not event.session or data.imported:
@@ -61,7 +61,7 @@ def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     return False
 
 
-# ── what the agent is told ────────────────────────────────────────────────────────────────────────────────────────────
+# ── context at the start ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def can_decide(kind: str, settings: Settings) -> bool:
@@ -82,11 +82,11 @@ def decide(state: State, event: Event, settings: Settings) -> Decision | None:
 
 def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
     others = list(_other_sessions(state, event))
-    live = [other for other in others if other.is_active]
+    live = [f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
+            for other in others if other.is_active]  # fmt: skip
     if live:
         yield "Other agent sessions are live in this project now (mind their changes):"
-        for other in live[:MAX_OTHERS]:
-            yield f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
+        yield from live[:MAX_OTHERS]
     last = next((other for other in others if other.status == COMPLETED and other.prompts), None)
     # What was left open weeks ago is no news; a clock that went back gives a negative age.
     if last and 0 <= event.at - last.ended_at < RECENT_MS:
@@ -127,7 +127,7 @@ def _other_sessions(state: State, event: Event) -> Iterator[Session]:
 
 
 def _left_open(state: State, event: Event, session: Session, label: str) -> Iterator[str]:
-    """Only if something was left: an agent need not be told of work that is done."""
+    """Only what was left open."""
     summary = SUMMARY.get(state, session.id)
     cut_off = session.status == COMPLETED and session.reason in ("process-gone", "stale")
     left = summary.open[:3] if summary else []
@@ -166,6 +166,10 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
         yield from read_transcripts.answer_jobs(event)
         yield from read_failures.failure_jobs(event)
         yield from _end_work(session, event)
+    yield from _link_work(session, event)
+
+
+def _link_work(session: Session, event: Event) -> Iterator[Job]:
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
         yield _session_job(LINK, session)
     turn = session.turn
@@ -191,7 +195,7 @@ def _end_work(session: Session, event: Event) -> Iterator[Job]:
         yield _session_job(PROCESS, session)
     if event.kind in SESSION_ENDS and session.status == COMPLETED:
         yield _session_job(SUMMARISE, session)
-        # An agent may write the last lines of its transcript after the hook that tells of the end. A job of its
+        # An agent may write the last lines of its transcript after the hook at the end. A job of its
         # own: the one that is waiting or running for the end of the turn may look too early.
         late = {"dedupe": f"{session.id}/late", "run_at": event.at + WRITTEN_LATE_MS}
         yield msgspec.structs.replace(_session_job(PROCESS, session), **late)

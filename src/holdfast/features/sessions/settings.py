@@ -15,21 +15,21 @@ class SessionsSettings(Section):
     marks = {"guarded": True}
 
     session_inactive_timeout_seconds: Annotated[
-        int, Meta(ge=1, description="A session whose process nobody knows ends after so long.")
+        int, Meta(ge=1, description="Seconds without activity after which a session without a known process ends.")
     ] = SESSION_INACTIVE_TIMEOUT_SECONDS
     batch_active_timeout_seconds: Annotated[
-        int, Meta(ge=1, description="A turn is closed after so long without a sign of life.")
+        int, Meta(ge=1, description="Seconds without a sign of life after which a turn is closed.")
     ] = BATCH_ACTIVE_TIMEOUT_SECONDS
     background_processing_interval: Annotated[
         int, Meta(ge=1, description="Seconds between two rounds of recovery.")
     ] = BACKGROUND_PROCESSING_INTERVAL
     idle_after_seconds: Annotated[
-        int, Meta(ge=1, description="A session whose turn is over is shown as idle after it.")
+        int, Meta(ge=1, description="Seconds after the end of a turn at which its session is shown as idle.")
     ] = 1800
-    inject: Annotated[bool, Meta(description="Tell an agent at its start what else is going on in the project.")] = True
-    transcripts: Annotated[
-        bool, Meta(description="Read token use and exit codes from the transcripts the agents name.")
+    inject: Annotated[
+        bool, Meta(description="Give agents context about other sessions of the project at their start.")
     ] = True
+    transcripts: Annotated[bool, Meta(description="Read token use and exit codes from the agents' transcripts.")] = True
 
 
 DEFAULTS = SessionsSettings()

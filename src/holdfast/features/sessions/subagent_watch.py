@@ -1,8 +1,8 @@
-"""Which subagent a hook ran in, where the agent does not say it (Kimi Code, Gemini CLI).
+"""Finds the subagent that a hook ran in, where the agent does not name it (Kimi Code, Gemini CLI).
 
 A session that waits for a subagent does nothing else meanwhile: what ends a turn then ends the subagent's, and what begins is the
 subagent's. Of several at once it is known where all have one name, which is all that these agents say of a subagent; of several with
-different names, and of one in the background, nobody can tell.
+different names, and of one in the background, it is unknown.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ import msgspec
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
-from holdfast.core.kinds.agent_events import SubagentEnded, SubagentStarted, ToolEndPayload
-from holdfast.features.sessions.state.documents import SESSION
+from holdfast.core.kinds.agent_events import SubagentEnded, SubagentStarted
+from holdfast.features.sessions.state.documents import SESSION, Lane
 
 # Sessions that are watched at the same time; the oldest is forgotten.
 MOST_SESSIONS = 200
-# Agents that tell neither the beginning nor the end of a subagent: it is what a call of this kind waits for.
+# Agents that report neither the beginning nor the end of a subagent: a call of action `agent` waits for it.
 UNTOLD = frozenset(("gemini",))
 BESIDE_MS = 300
-"""A call that begins so soon after a subagent is one beside it: the subagent has to ask its model first."""
-# After these nothing that came before is under way any more.
+"""A call that begins so soon after a subagent is the session's own: the subagent has to ask its model first."""
+# These end everything that ran before.
 BEGINS_ANEW = frozenset(("prompt.submitted", "session.started", "session.ended", "turn.interrupted"))
 
 
@@ -35,7 +35,7 @@ class _Waiting:
     lane_of: dict[str, str] = field(default_factory=dict)
     """By the calls that were found to be a subagent's."""
     since: int = 0
-    """When the last subagent began, of those that are not told."""
+    """When the last subagent began, of those without a hook."""
 
     @property
     def only_lane(self) -> str:
@@ -59,20 +59,9 @@ class SubagentWatch:
 
     def _place_call(self, event: Event, data: ToolPayload) -> None:
         key = (event.agent, event.session)
-        waiting, call, spawns = self._waiting.get(key), _call_name(event, data), data.action == "agent"
-        if (
-            waiting
-            and event.kind == "tool.started"
-            and waiting.only_lane
-            and not self._is_beside(event, waiting, spawns)
-        ):
-            waiting.lane_of[call] = waiting.only_lane
-        elif event.kind == "tool.started" and spawns:
-            waiting = waiting or self._watched(key)
-            waiting.calls.add(call)
-            if event.agent in UNTOLD:
-                waiting.lanes.append(subagent_name(event))
-                waiting.since = event.at
+        waiting, call = self._waiting.get(key), _call_name(event, data)
+        if event.kind == "tool.started":
+            waiting = self._begin_call(event, waiting, call, spawns=data.action == "agent")
         if waiting is None:
             return
         data.lane = data.lane_type = waiting.lane_of.get(call, "")
@@ -81,9 +70,20 @@ class SubagentWatch:
             if not waiting.calls:
                 del self._waiting[key]  # A subagent that goes on is in the background.
 
+    def _begin_call(self, event: Event, waiting: _Waiting | None, call: str, *, spawns: bool) -> _Waiting | None:
+        if waiting and waiting.only_lane and not self._is_beside(event, waiting, spawns):
+            waiting.lane_of[call] = waiting.only_lane
+        elif spawns:
+            waiting = waiting or self._watched((event.agent, event.session))
+            waiting.calls.add(call)
+            if event.agent in UNTOLD:
+                waiting.lanes.append(subagent_name(event))
+                waiting.since = event.at
+        return waiting
+
     @staticmethod
     def _is_beside(event: Event, waiting: _Waiting, spawns: bool) -> bool:
-        """Several subagents begin at about the same time, of which each has the others beside it."""
+        """Whether the call is the session's own: several subagents begin at about the same time."""
         if event.agent in UNTOLD:
             return spawns or event.at - waiting.since < BESIDE_MS
         return spawns and len(waiting.lanes) < len(waiting.calls)
@@ -110,7 +110,7 @@ class SubagentWatch:
 
 
 def _call_name(event: Event, data: ToolPayload) -> str:
-    """Without an id the input tells calls apart that run at the same time."""
+    """Without an id, calls that run at the same time are distinguished by their input."""
     return data.call or f"{event.tool} {msgspec.json.encode(data.input, order='sorted').decode()}"
 
 
@@ -120,35 +120,32 @@ def subagent_name(event: Event) -> str:
 
 
 def untold_subagents(state: State, event: Event) -> Iterator[Event]:
-    """The beginning and the end of a subagent, where the agent tells neither: with its first call, and with the end of the
-    call that began it. A subagent that called nothing begins and ends there."""
+    """The beginning and the end of a subagent, where the agent reports neither: with its first call, and with the end of the
+    call that started it, where a subagent without calls begins too."""
     data = event.data
     if event.agent not in UNTOLD or not isinstance(data, ToolPayload) or data.imported:
         return
     session = SESSION.get(state, event.session)
     if session is None:
         return
-    if event.kind == "tool.started" and data.lane:
+    if data.lane and event.kind == "tool.started":
         lane = session.lanes.get(data.lane)
         # The state has this very call already.
-        if lane is None or lane.end or lane.at == event.at:
+        if _is_closed(lane) or (lane and lane.at == event.at):
             yield _subagent_event(event, SubagentStarted(), data.lane)
-    elif isinstance(data, ToolEndPayload) and data.action == "agent" and not data.lane:
+    elif not data.lane and data.action == "agent" and event.kind in TOOL_ENDS:
         name = subagent_name(event)
-        lane = session.lanes.get(name)
-        if lane is None or lane.end:
+        if _is_closed(session.lanes.get(name)):
             yield _subagent_event(event, SubagentStarted(), name)
         yield _subagent_event(event, SubagentEnded(), name)
 
 
+def _is_closed(lane: Lane | None) -> bool:
+    return lane is None or bool(lane.end)
+
+
 def _subagent_event(event: Event, payload: SubagentStarted | SubagentEnded, name: str) -> Event:
     data: ToolPayload = event.data
-    told = {
-        "lane": name,
-        "lane_type": name,
-        "turn": data.turn,
-        "branch": data.branch,
-        "repo": data.repo,
-        "cwd": data.cwd,
-    }
+    place = {name: getattr(data, name) for name in ("turn", "branch", "repo", "cwd")}
+    told = {"lane": name, "lane_type": name, **place}
     return msgspec.structs.replace(derived_event(event, msgspec.structs.replace(payload, **told)), tool="")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds import HookPayload
@@ -20,14 +22,9 @@ from holdfast.features.sessions.state.reducer import growth_of, local_day
 
 
 def turn_processed(session: Session, turn: Turn, stored: TurnDocument | None) -> TurnProcessed:
-    facts = TurnFacts(
-        id=turn.id, origin=turn.origin, prompt=turn.prompt, answer=turn.answer, at=turn.at, end=turn.end, how=turn.how,
-        tools=turn.tools, failed=turn.failed, first=turn.first, seq=turn.seq,
-    )  # fmt: skip
-    return TurnProcessed(
-        n=turn.n, upto=turn.seq, facts=facts, more=growth_of(turn, stored.as_turn() if stored else None),
-        day=local_day(turn.at), agent=session.agent,
-    )  # fmt: skip
+    more = growth_of(turn, stored.as_turn() if stored else None)
+    facts = msgspec.convert(turn, TurnFacts, from_attributes=True)
+    return TurnProcessed(n=turn.n, upto=turn.seq, facts=facts, more=more, day=local_day(turn.at), agent=session.agent)
 
 
 def imported_turns(state: State, event: Event) -> Iterator[Event]:

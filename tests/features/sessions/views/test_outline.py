@@ -88,5 +88,5 @@ def test_what_an_event_changed_is_named(long: House):
 
 def test_an_event_of_another_session_is_refused(long: House):
     long.take(Story().start(session="another"))
-    with pytest.raises(CommandRefused, match="not one of this session"):
+    with pytest.raises(CommandRefused, match="does not belong to this session"):
         long.view("moment", id="s-1", seq=long.reader.head())

@@ -1,6 +1,7 @@
 """Which summary in the output belongs to which command, and whether it can be trusted."""
 
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -10,11 +11,9 @@ from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import CheckKind
 from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.recognise import Match, all_test_runners
-from holdfast.features.checks.runners.spec import Report, Runner
+from holdfast.features.checks.runners.spec import Report, Runner, first_reason
 
-# The output of a command as text that can be searched, and who could have printed it.
-
-# Summaries stand at the end, and names of failures near it; beyond this the middle is dropped.
+# Summaries are at the end, and names of failures near it, so the middle of longer text is dropped.
 MAX_CHARACTERS = 400_000
 # Colours and cursor moves (CSI), titles and links (OSC), and two-character escapes.
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
@@ -24,15 +23,22 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _TAME = frozenset(
     "ls mkdir rmdir rm cp mv touch chmod chown ln pwd date sleep whoami hostname uname id which type true false test wc stat "
     "basename dirname realpath readlink du df kill pkill tree find pip pip3 uv poetry cargo-add sync clear tput stty "
-    "seq nproc git cd sed ps uptime free go".split()
+    "seq nproc git cd sed ps uptime free go coverage".split()
 )
-"""Programs whose output cannot be taken for the summary of a test runner."""
+"""Programs whose output cannot be taken for the summary of a test runner, apart from the verbs below."""
 # They print what others hand to them, and nothing of their own.
 _FILTERS = frozenset("cat grep egrep fgrep cut tr sort uniq head tail xargs paste tac rev nl fold".split())
+# Verbs of git print the content of files, which may hold a summary; `uv run` starts any program.
+_LOUD_VERBS = {
+    "git": frozenset("show diff cat-file grep blame archive log".split()),
+    **dict.fromkeys(("uv", "poetry"), frozenset(("run",))),
+}
 # Coverage tools print tables, not summaries; `coverage run` starts the tests.
-_QUIET_COVERAGE = frozenset(("report", "html", "xml", "json", "lcov", "combine", "erase"))
-# Verbs of git that print the content of files, which may hold a summary.
-_LOUD_GIT = frozenset(("show", "diff", "cat-file", "grep", "blame", "archive", "log"))
+_QUIET_VERBS = {
+    "coverage": frozenset("report html xml json lcov combine erase".split()),
+    "go": frozenset("list env version mod vet build fmt".split()),
+}
+_LOUD_FLAGS, _QUIET_FLAGS = {"find": ("-printf",)}, {"sed": ("-i", "--in-place")}
 
 
 def clean_output(text: str) -> str:
@@ -52,22 +58,19 @@ def prints_anything(command: ShellCommand) -> bool:
     words = command.words
     name = words[0].rpartition("/")[2]
     # A name that is not known may be any program.
-    if UNKNOWN in words[0] or (name not in _TAME and name != "coverage"):
+    if UNKNOWN in words[0] or name not in _TAME:
         return True
-    if name == "git":
-        verb = next((word for word in words[1:] if not word.startswith("-")), "")
-        oneline = "--oneline" in words or "--stat" in words
-        return verb in _LOUD_GIT and not (verb in ("log", "diff", "show") and oneline)
-    if name == "go":
-        return words[1:2] not in (["list"], ["env"], ["version"], ["mod"], ["vet"], ["build"], ["fmt"])
-    if name == "sed":
-        return not any(word.startswith(("-i", "--in-place")) for word in words[1:])
-    if name == "coverage":
-        return next((word for word in words[1:] if not word.startswith("-")), "") not in _QUIET_COVERAGE
-    # `find -printf` prints what it is told to.
-    if name in ("find",):
-        return any(word.startswith("-printf") for word in words)
-    return name in ("uv", "poetry") and len(words) > 1 and words[1] == "run"
+    verb = next((word for word in words[1:] if not word.startswith("-")), "")
+    if name in _QUIET_VERBS:
+        return verb not in _QUIET_VERBS[name]
+    if name in _QUIET_FLAGS:
+        return not _has_flag(words, _QUIET_FLAGS[name])
+    names_only = verb in ("log", "diff", "show") and _has_flag(words, ("--oneline", "--stat"))
+    return (verb in _LOUD_VERBS.get(name, ()) and not names_only) or _has_flag(words, _LOUD_FLAGS.get(name, ()))
+
+
+def _has_flag(words: list[str], beginnings: tuple[str, ...]) -> bool:
+    return any(word.startswith(beginnings) for word in words[1:])
 
 
 _UNKNOWN_LINE = re.compile(rf"^{UNKNOWN}", re.MULTILINE)
@@ -109,6 +112,24 @@ class Candidate(msgspec.Struct, kw_only=True):
     """The agent reported the exit status of the command."""
 
     @property
+    def report(self) -> Report | None:
+        return self.reports[0] if self.reports else None
+
+    @property
+    def operands(self) -> list[str]:
+        return self.match.operands if self.match else self.entry.operands if self.entry else []
+
+    @property
+    def by_name_only(self) -> bool:
+        """A script of the project that is called a check, and nothing says what it runs."""
+        return self.entry is not None and self.entry.script and not self.entry.runner
+
+    @property
+    def shows_all(self) -> bool:
+        """All of its output shows, and nothing else."""
+        return self.shown == "whole" and not self.crowded
+
+    @property
     def trusted(self) -> bool:
         return bool(self.reports) and not self.distrust
 
@@ -118,37 +139,64 @@ class Candidate(msgspec.Struct, kw_only=True):
 
     @property
     def checks_nothing(self) -> str:
-        return (self.match.nothing if self.match else self.entry.nothing if self.entry else "") or ""
+        return self.match.nothing if self.match else self.entry.nothing if self.entry else ""
 
     @property
     def could_report(self) -> bool:
-        command = self.command
-        return command.ran is not Ran.NO and not self.checks_nothing and not command.invocation.shadowed
+        return _may_have_run(self.command) and not self.checks_nothing and bool(self.command.visible)
+
+    def reset(self, loud: list[int], output: Output) -> None:
+        self.reports, self.signs, self.distrust = [], [], ""
+        self.crowded, self.silent = bool(loud), not (output.out.strip() or output.err.strip())
+        self.shown = _usual_form(self)
+
+
+def _may_have_run(command: ShellCommand) -> bool:
+    return command.ran is not Ran.NO and not command.invocation.shadowed
+
+
+class _Scene(msgspec.Struct, frozen=True):
+    """What the command line prints apart from its check tools."""
+
+    analysis: Analysis
+    output: Output
+    loud: list[int]
+    """Invocations of other programs that could have printed anything."""
+    literal: str
+    """Text that the command line itself prints, as `echo` does."""
+
+    def fakes(self, read: Callable[[str], object]) -> bool:
+        # An unknown text that begins a line may be a summary.
+        return bool(self.literal) and bool(_UNKNOWN_LINE.search(self.literal) or read(self.literal))
+
+    def positions(self, index: int) -> list[int]:
+        return [n for n, piece in enumerate(self.analysis.terminal) if piece.invocation == index] or [-1]
 
 
 def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: Output) -> None:
     """Gives each candidate the summaries that are its own, and the reasons not to trust them."""
     if not output.reported:
         return
-    loud = _loud_commands(candidates, analysis)
-    # A negative number marks text that the command line itself prints, as `echo` does.
-    literal = "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
+    scene = _Scene(analysis, output, _loud_commands(candidates, analysis), literal_text(analysis))
     for candidate in candidates:
-        candidate.reports, candidate.signs, candidate.distrust = [], [], ""
-        # Set anew: this is called again after the analysis was narrowed.
-        candidate.crowded, candidate.silent = bool(loud), not (output.out.strip() or output.err.strip())
-        candidate.shown = _usual_form(candidate)
-    speaking = [c for c in candidates if c.could_report and c.command.visible]
-    entries = [c for c in speaking if c.entry and c.kind is not CheckKind.BUILD]
+        candidate.reset(scene.loud, output)  # This is called again after the analysis was narrowed.
+    # Two calls of one runner share its summaries and are distinguished by order.
     groups: dict[str, list[Candidate]] = {}
-    for candidate in speaking:
-        # Two calls of one runner share its summaries and must be told apart by order.
+    entries: list[Candidate] = []
+    for candidate in filter(lambda one: one.could_report, candidates):
         if candidate.match:
             groups.setdefault(candidate.match.runner.name, []).append(candidate)
+        elif candidate.kind is not CheckKind.BUILD:
+            entries.append(candidate)
     for group in groups.values():
-        _attribute_runner(group, output, literal, loud, analysis, bool(entries))
+        _attribute_runner(group, scene, bool(entries))
     if entries:
-        _attribute_entries(entries, output, literal, loud, set(groups))
+        _attribute_entries(entries, scene, set(groups))
+
+
+def literal_text(analysis: Analysis) -> str:
+    # A negative number marks text that the command line itself prints.
+    return "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
 
 
 # ── how output is shown ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -178,132 +226,117 @@ def _usual_form(candidate: Candidate) -> str:
 
 def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
     """The form of the stream on which the summary was found."""
-    pieces = candidate.command.visible
-    stdout, stderr = [p for p in pieces if not p.stderr], [p for p in pieces if p.stderr]
+    match = candidate.match
+    streams: dict[bool, list[OutputPiece]] = {False: [], True: []}
+    for piece in candidate.command.visible:
+        streams[piece.stderr].append(piece)
     if report.stream == "stderr":
-        return _best_form(stderr)
-    if output.merged and stderr and (not candidate.match or candidate.match.runner.stream == "stderr") and not stdout:
-        return _best_form(stderr)
-    if output.merged and candidate.match and candidate.match.runner.stream == "stderr":
-        return _best_form(stderr or stdout)
-    return _best_form(stdout)
+        return _best_form(streams[True])
+    if not output.merged or (match and match.runner.stream != "stderr"):
+        return _best_form(streams[False])
+    return _best_form(streams[bool(match)] or streams[not match])
+
+
+def _shown_forms(candidate: Candidate, output: Output) -> set[str]:
+    return {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
 
 
 def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]:
     """Invocations that are no check tools and could print anything, as far as their output is shown."""
     mine = {candidate.command.invocation.index for candidate in candidates}
+    others = [one for one in analysis.commands if one.invocation.index not in mine]
+    return [one.invocation.index for one in others if _is_shown(one, analysis) and prints_anything(one)]
+
+
+def _is_shown(command: ShellCommand, analysis: Analysis) -> bool:
     # What a filter hands on comes on its output; on standard error it only complains.
-    filters = {one.invocation.index for one in analysis.commands if one.words[0].rpartition("/")[2] in _FILTERS}
-    shown = {piece.invocation for piece in analysis.terminal if not (piece.stderr and piece.invocation in filters)}
-    return [
-        command.invocation.index
-        for command in analysis.commands
-        if command.invocation.index in shown - mine
-        and not command.invocation.shadowed
-        and command.ran is not Ran.NO
-        and prints_anything(command)
-    ]
-
-
-def _output_position(analysis: Analysis, index: int, last: bool) -> int:
-    positions = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
-    return (positions[-1] if last else positions[0]) if positions else -1
+    is_filter = command.words[0].rpartition("/")[2] in _FILTERS
+    pieces = [piece for piece in analysis.terminal if piece.invocation == command.invocation.index]
+    return _may_have_run(command) and any(not (is_filter and piece.stderr) for piece in pieces)
 
 
 # ── runners that are called by name ──────────────────────────────────────────────────────────────────────────────────
 
 
 def read_reports(runner: Runner, output: Output) -> list[Report]:
-    """The summaries of one runner, in order; failures that show beside them count as one more."""
+    """The summaries of one runner, in order; failures shown next to them count as one more."""
     reports: list[Report] = []
     for stream, text in (("stdout", output.out), ("stderr", output.err)):
         for report in sorted(runner.read(text), key=lambda one: one.position) if text else ():
             report.runner, report.stream = runner.name, stream
             reports.append(report)
-    whole = [report for report in reports if not report.partial]
-    # A summary with failures says it all; the signs beside it are the same failures.
-    if whole and any(report.failed for report in whole):
-        return whole
-    return reports
+    return _without_repeated_signs(reports)
 
 
-def _attribute_runner(
-    group: list[Candidate], output: Output, literal: str, loud: list[int], analysis: Analysis, entries: bool
-) -> None:
+def _attribute_runner(group: list[Candidate], scene: _Scene, entries: bool) -> None:
     assert group[0].match is not None
     runner = group[0].match.runner
-    reports = read_reports(runner, output)
+    reports = read_reports(runner, scene.output)
     whole = [report for report in reports if not report.partial]
-    # A summary without failures, and signs of failures beside it.
-    contradicted = bool(whole) and len(reports) > len(whole)
-    if runner.sums and whole and len(group) == 1:
-        whole = [sum_reports(whole, runner)]
-    distrust = (
-        "failures are shown beside the summary" if contradicted else _distrust_reason(runner, literal, loud, entries)
+    distrust = first_reason(
+        (whole and len(reports) > len(whole), "failures are shown next to the summary"),
+        (scene.fakes(runner.read), "the command itself prints a text like the summary"),
+        (scene.loud, "another program of the command could have printed the summary"),
+        (entries, "several things in the command print summaries"),
     )
-    _hand_out(group, whole)
+    _hand_out(group, [sum_reports(whole, runner)] if runner.sums and whole and len(group) == 1 else whole)
     for candidate in group:
         candidate.crowded = candidate.crowded or bool(distrust)
-        candidate.distrust = distrust or _filter_reason(candidate, runner, output)
-        candidate.signs = _failure_signs(candidate, reports, loud, analysis)
+        candidate.distrust = distrust or _filter_reason(candidate, runner, scene.output)
+        candidate.signs = _failure_signs(candidate, reports, scene)
 
 
-def _distrust_reason(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
-    # An unknown text that begins a line may be a summary.
-    if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
-        return "the command itself prints a text like the summary"
-    if loud:
-        return "another program of the command could have printed the summary"
-    return "several things in the command print summaries" if entries else ""
+_REWRITTEN = "the output was rewritten before it was shown"
+_NOT_SHOWN = "its output was not shown, so the summary is not its own"
 
 
 def _filter_reason(candidate: Candidate, runner: Runner, output: Output) -> str:
-    forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
-    if "rewritten" in forms:
-        return "the output was rewritten before it was shown"
-    if "hidden" in forms and candidate.reports:
-        return "its output was not shown, so the summary is not its own"
-    if "lines" in forms and runner.sums:
-        return "only some lines of the output are shown"
-    if "tail" in forms and runner.sums and any(report.nothing for report in candidate.reports):
-        return "the summary was cut off"  # The last of several summaries may be empty, such as that of doc tests.
-    if candidate.command.invocation.repeated and forms != {"whole"}:
-        return "it may have run several times"
-    return ""
+    forms = _shown_forms(candidate, output)
+    return first_reason(
+        ("rewritten" in forms, _REWRITTEN),
+        ("hidden" in forms and candidate.reports, _NOT_SHOWN),
+        ("lines" in forms and runner.sums, "only some lines of the output are shown"),
+        # The last of several summaries may be empty, such as that of doc tests.
+        ("tail" in forms and runner.sums and any(r.nothing for r in candidate.reports), "the summary was cut off"),
+        (candidate.command.invocation.repeated and forms != {"whole"}, "it may have run several times"),
+    )
 
 
 def _hand_out(group: list[Candidate], reports: list[Report]) -> None:
     """In order, one summary for each run; a single run takes the last of several, which is its own."""
     if len(group) == 1:
-        repeated = group[0].command.invocation.repeated
-        group[0].reports = reports if repeated else reports[-1:]
+        group[0].reports = reports if group[0].command.invocation.repeated else reports[-1:]
         return
-    # One summary for each run, or one for each run that is known to have happened.
-    takers = group if len(reports) == len(group) else [c for c in group if c.command.ran is Ran.YES]
-    if len(takers) == len(reports):
-        for candidate, report in zip(takers, reports, strict=True):
-            candidate.reports = [report]
+    for candidate, report in zip(_takers(group, len(reports)), reports, strict=False):
+        candidate.reports = [report]
+
+
+def _takers(group: list[Candidate], count: int) -> list[Candidate]:
+    """One for each run, or one for each run that is known to have happened."""
+    certain = [candidate for candidate in group if candidate.command.ran is Ran.YES]
+    if count in (len(group), len(certain)):
+        return group if count == len(group) else certain
     # The last ones were possibly not reached, as in `a && b`: the first ones take what is there.
-    elif reports and len(reports) < len(group) and all(c.command.ran is Ran.MAYBE for c in group[len(reports) :]):
-        for candidate, report in zip(group, reports, strict=False):
-            candidate.reports = [report]
+    open_end = count < len(group) and all(candidate.command.ran is Ran.MAYBE for candidate in group[count:])
+    return group[:count] if open_end else []
 
 
-def _failure_signs(candidate: Candidate, reports: list[Report], loud: list[int], analysis: Analysis) -> list[Report]:
+def _failure_signs(candidate: Candidate, reports: list[Report], scene: _Scene) -> list[Report]:
     """A failure that is shown before anything else could have printed one is a failure of this run."""
-    if not reports:
+    mine = scene.positions(candidate.command.invocation.index)[0]
+    loud = [scene.positions(one) for one in scene.loud]
+    before, after = any(one[0] < mine for one in loud), any(one[-1] > mine for one in loud)
+    # Other programs printed on both sides, so the failure may be theirs.
+    if not reports or (before and after):
         return []
-    index = candidate.command.invocation.index
-    mine = _output_position(analysis, index, last=False)
-    before = [one for one in loud if _output_position(analysis, one, last=False) < mine]
-    after = [one for one in loud if _output_position(analysis, one, last=True) > mine]
-    # Other programs printed on both sides, so it cannot be told whose failure it is.
-    if before and after:
-        return []
-    partial = [report for report in reports if report.partial]
     # After others have printed, only the last one is surely its own.
-    chosen = reports[-1] if before else partial[0] if partial and not after else reports[0]
+    chosen = reports[-1] if before else _first_sign(reports, among_summaries=after)
     return [chosen] if chosen.failed else []
+
+
+def _first_sign(reports: list[Report], *, among_summaries: bool) -> Report:
+    signs = [] if among_summaries else [report for report in reports if report.partial]
+    return (signs or reports)[0]
 
 
 def sum_reports(reports: list[Report], runner: Runner) -> Report:
@@ -324,31 +357,34 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
 # ── entry points of the project ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attribute_entries(
-    entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
-) -> None:
+def _attribute_entries(entries: list[Candidate], scene: _Scene, direct: set[str]) -> None:
+    output = scene.output
     if any(entry.entry and entry.entry.name in _PREFIXING for entry in entries):
-        joined = Output(join_prefixed(output.out), join_prefixed(output.err), output.reported)
-        # One package alone is shown without marks, and `Tests: 3 passed` is none.
-        output = joined if read_all(joined, direct) or _is_replayed(output) else output
-    reports = read_all(output, direct) if not _is_replayed(output) else []
-    faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
+        output = _without_prefixes(output, direct)
+    faked = scene.fakes(lambda text: read_all(Output(text, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
-    if len(takers) == 1:
-        takers[0].reports = reports
-    elif len(takers) == len(reports):
+    _hand_out_entries(takers, [] if _is_replayed(output) else read_all(output, direct))
+    for candidate in takers:
+        candidate.distrust = _entry_distrust(candidate, scene.loud, faked, output)
+        failed = [report for report in candidate.reports if report.failed]
+        candidate.signs = [] if faked else failed[:1]
+
+
+def _hand_out_entries(takers: list[Candidate], reports: list[Report]) -> None:
+    if len(takers) == len(reports) > 1:
         for candidate, report in zip(takers, reports, strict=True):
             candidate.reports = [report]
+        return
     # Fewer or more summaries than runs, yet all of them passed and so did every command.
-    elif (
-        reports
-        and all(report.verdict == "passed" for report in reports)
-        and all(c.command.exit_code == 0 for c in takers)
-    ):
+    all_passed = all(r.verdict == "passed" for r in reports) and all(c.command.exit_code == 0 for c in takers)
+    if len(takers) == 1 or (reports and all_passed):
         takers[0].reports = reports
-    for candidate in takers:
-        candidate.distrust = _entry_distrust(candidate, loud, faked, output)
-        candidate.signs = [] if faked else [report for report in candidate.reports if report.failed][:1]
+
+
+def _without_prefixes(output: Output, direct: set[str]) -> Output:
+    """One package alone is shown without marks, and `Tests: 3 passed` is none."""
+    joined = Output(join_prefixed(output.out), join_prefixed(output.err), output.reported)
+    return joined if read_all(joined, direct) or _is_replayed(output) else output
 
 
 _PREFIXING = frozenset(("turbo", "nx", "lerna", "moon"))
@@ -378,36 +414,44 @@ def join_prefixed(text: str) -> str:
 
 
 def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
-    forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
-    if candidate.kind is None and candidate.entry and candidate.entry.target:
-        return f"nothing says that {candidate.entry.name} {candidate.entry.target} runs tests"
-    if faked:
-        return "the command itself prints a text like a summary"
-    if loud:
-        return "another program of the command could have printed the summary"
-    if "rewritten" in forms:
-        return "the output was rewritten before it was shown"
-    if "hidden" in forms and candidate.reports:
-        return "its output was not shown, so the summary is not its own"
-    several = bool(candidate.entry and candidate.entry.several) or candidate.command.invocation.repeated
-    return "only a part of the output of several runs is shown" if forms != {"whole"} and several else ""
+    forms, entry = _shown_forms(candidate, output), candidate.entry
+    assert entry is not None
+    several = entry.several or candidate.command.invocation.repeated
+    return first_reason(
+        (entry.kind is None and entry.target, f"nothing says that {entry.name} {entry.target} runs tests"),
+        (faked, "the command itself prints a text like a summary"),
+        (loud, "another program of the command could have printed the summary"),
+        ("rewritten" in forms, _REWRITTEN),
+        ("hidden" in forms and candidate.reports, _NOT_SHOWN),
+        (forms != {"whole"} and several, "only a part of the output of several runs is shown"),
+    )
 
 
 def read_all(output: Output, leave_out: set[str]) -> list[Report]:
     """The summaries of every known test runner, in order."""
     collected: list[Report] = []
     for runner in all_test_runners():
-        if runner.name in leave_out:
-            continue
-        reports = read_reports(runner, output)
-        if runner.sums and reports:
-            reports = [sum_reports(reports, runner)]
-        # Some runners end alike: the first that knows a summary is taken for the one that printed it.
-        positions = {(report.stream, report.position) for report in collected if not report.partial}
-        collected += [report for report in reports if (report.stream, report.position) not in positions]
+        if runner.name not in leave_out:
+            collected += _further_reports(runner, output, collected)
     # Lines of TAP look like those of bats; where another runner knows the summary it is not bats.
-    if any(report.runner != "bats" and not report.partial for report in collected):
-        collected = [report for report in collected if report.runner != "bats"]
-    whole = [report for report in collected if not report.partial]
-    chosen = collected if whole and not any(report.failed for report in whole) else whole or collected[:1]
-    return sorted(chosen, key=lambda report: (report.stream, report.position))
+    others = [report for report in collected if report.runner != "bats"]
+    if not all(report.partial for report in others):
+        collected = others
+    if all(report.partial for report in collected):
+        return collected[:1]
+    return sorted(_without_repeated_signs(collected), key=lambda report: (report.stream, report.position))
+
+
+def _without_repeated_signs(reports: list[Report]) -> list[Report]:
+    """A summary with failures says it all; the signs next to it are the same failures."""
+    whole = [report for report in reports if not report.partial]
+    return whole if any(report.failed for report in whole) else reports
+
+
+def _further_reports(runner: Runner, output: Output, known: list[Report]) -> list[Report]:
+    """Some runners end alike: the first that knows a summary is taken for the one that printed it."""
+    reports = read_reports(runner, output)
+    if runner.sums and reports:
+        reports = [sum_reports(reports, runner)]
+    positions = {(report.stream, report.position) for report in known if not report.partial}
+    return [report for report in reports if (report.stream, report.position) not in positions]

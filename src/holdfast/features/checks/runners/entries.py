@@ -1,31 +1,23 @@
-"""Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts; and the files that tell what they run."""
+"""Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts; and what its files say they run."""
 
 import os
 import re
+from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
 from holdfast.analysis.shell.analysis import ShellCommand
 from holdfast.analysis.shell.execute import ReadFile
-from holdfast.analysis.shell.flow import Pieces
-from holdfast.analysis.shell.recipes import RUNNERS, parse_make, read_main_file, read_recipe
+from holdfast.analysis.shell.flow import Invocation, Pieces
+from holdfast.analysis.shell.recipes import RUNNERS, MakeCall, parse_make, read_main_file, read_recipe
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.core.checks import CheckKind
+from holdfast.core.data_files import load_data
 from holdfast.features.checks.runners.recognise import Match
+from holdfast.features.checks.runners.spec import first_reason
 from holdfast.paths import open_regular
 
-# Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts, drivers in Python.
-
-# Whole words for short ones (`t`, `ci`, `all`), and parts of words that are clear by themselves.
-_TESTS = re.compile(
-    r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
-    re.I,
-)
 _TEST_FOLDER = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|t)/")
-_LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
-_TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
-_FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
-_BUILD = re.compile(r"build|compile|bundle|dist|package", re.I)
 # Program text that starts a runner: through its own function, or as a command in a string.
 _DRIVER = re.compile(
     r"pytest\.main|unittest\.main|unittest\.(?:TextTestRunner|TestLoader|defaultTestLoader)|[\[(,]\s*['\"](?:pytest|jest|vitest)['\"]"
@@ -37,32 +29,13 @@ _CHANGES_TEXT = re.compile(r"\bsys\.path\b|\breplace\(|\.sub\(|translate\(|\.spl
 _USUAL_SHELL = re.compile(r"^SHELL=(?:(?:/usr(?:/local)?)?/bin/)?(?:ba|da|z|k)?sh$")
 # Standard input, a substitution, a home or a folder for everybody.
 _FOREIGN_RULES = re.compile(r"[-&~]|/(?:dev|proc|tmp|var)/")
-_VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
-_JUST_NOTHING = frozenset(
-    (
-        "--list",
-        "-l",
-        "--dry-run",
-        "-n",
-        "--show",
-        "-s",
-        "--summary",
-        "--dump",
-        "--evaluate",
-        "--fmt",
-        "--choose",
-        "--variables",
-    )
-)
-_TASK_NOTHING = frozenset(("--list", "-l", "--list-all", "-a", "--dry", "-n", "--summary", "--status", "--init"))
-_PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
-_PACKAGE_VALUES = frozenset(("--prefix", "-w", "--workspace", "-C", "--dir", "--filter", "-F", "--cwd"))
-_PACKAGE_FLAGS = frozenset(("-w", "--workspace", "--filter", "-F"))
-# With yarn and pnpm any other word is the name of a script.
-_YARN_COMMANDS = frozenset(
-    "add install remove upgrade init config cache why list info link unlink pack publish set plugin node dedupe import audit version "
-    "outdated login logout store create patch rebuild prune root bin pkg view search ci i exec dlx x up update".split()
-)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*$")
+# How many words come before the script: `yarn workspace NAME [run] SCRIPT`, `yarn workspaces run SCRIPT`. npm accepts misspellings of `run`.
+_SCRIPT_AFTER = {**dict.fromkeys(("run-script", "run", "rum", "urn", "workspaces"), 1), "workspace": 2}
+
+_DATA = load_data(__file__, "entries", dict[str, dict[str, str]])
+_KINDS = {CheckKind(kind): re.compile(pattern, re.IGNORECASE) for kind, pattern in _DATA["kinds"].items()}
+_WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
 
 
 class Entry(msgspec.Struct):
@@ -74,9 +47,9 @@ class Entry(msgspec.Struct):
     nothing: str = ""
     target: str = ""
     runner: str = ""
-    """The tool it starts, where the project's files tell."""
+    """The tool it starts, where the project's files say so."""
     operands: list[str] = []
-    """What it gives that tool, where the project's files tell."""
+    """What it gives that tool, where the project's files say so."""
     script: bool = False
     """A file of the project, called a check for its name only."""
     packages: list[str] = []
@@ -87,88 +60,45 @@ class Entry(msgspec.Struct):
 
 def kind_of(name: str) -> CheckKind | None:
     """What a target or script is for, judged by its name."""
-    # Tests come after linters: `lint:test` lints. Builds come last: `build-tests` is about tests.
-    for pattern, kind in (
-        (_LINT, CheckKind.LINT),
-        (_TYPES, CheckKind.TYPES),
-        (_FORMAT, CheckKind.FORMAT),
-        (_TESTS, CheckKind.TEST),
-        (_BUILD, CheckKind.BUILD),
-    ):
-        if pattern.search(name):
-            return kind
-    return None
+    return next((kind for kind, pattern in _KINDS.items() if pattern.search(name)), None)
 
 
 def recognise_entry(command: ShellCommand) -> Entry | None:
     words = command.words
     name = words[0].rpartition("/")[2]
-    if name in ("make", "gmake"):
-        return _make_entry(words, command.invocation.environment)
-    if name in _PACKAGE_MANAGERS:
-        return _package_script(name, words)
-    if name in (
-        "just",
-        "task",
-        "go-task",
-        "mise",
-        "invoke",
-        "inv",
-        "rake",
-        "composer",
-        "turbo",
-        "nx",
-        "lerna",
-        "moon",
-        "poe",
-        "doit",
-        "rush",
-        "wsrun",
-        "bazel",
-        "bazelisk",
-    ):
-        return _task_entry(name, words)
-    if name == "deno" and words[1:2] == ["task"]:
-        return _task_entry(name, [name, *words[2:]]) if len(words) > 2 else None
-    if name in ("pre-commit", "prek"):
-        return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
-    if name in ("rye", "pdm") and words[1:2] == ["test"]:
-        return Entry(name, CheckKind.TEST)
-    if name == "manage.py" and "test" in words:
-        return Entry(name, CheckKind.TEST, target="test")
-    if name in ("tox", "nox", "hatch") or (
-        re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")
-    ):
-        return _session_tool(words)
-    if re.match(r"(?:python|pypy)[\d.]*$", name) or name in (
-        "node",
-        "ruby",
-        "perl",
-        "php",
-        "bash",
-        "sh",
-        "zsh",
-        "deno",
-        "bun",
-    ):
-        return _driver_entry(words, command.invocation.stdin)
-    # Only as a path: a plain name may be any installed program.
-    if "/" in words[0] and kind_of(name.partition(".")[0]):
-        kind = kind_of(name.partition(".")[0])
+    if recognise := _BY_NAME.get(name):
+        return recognise(name, words, command.invocation)
+    python = _PYTHON.match(name)
+    if python and words[1:2] == ["-m"] and _WORDS["session_tools"].intersection(words[2:3]):
+        return _session_entry(words[2], words[2:], command.invocation)
+    if python or name in _WORDS["interpreters"]:
+        return _driver_entry(name, words, command.invocation)
+    return _script_entry(name, words, command.invocation)
+
+
+def _test_verb_entry(name: str, words: list[str], invocation: Invocation) -> Entry | None:
+    """`rye test`, `pdm test`, `manage.py … test`."""
+    managed = name == "manage.py"
+    if "test" not in (words if managed else words[1:2]):
+        return _script_entry(name, words, invocation)
+    return Entry(name, CheckKind.TEST, target="test" if managed else "")
+
+
+def _runs_scripts(wrappers: tuple[str, ...]) -> bool:
+    """`pdm run`, `uv run` and the like run the project's own scripts by name."""
+    program, _, verb = wrappers[-1].partition(" ") if wrappers else ("", "", "")
+    return verb == "run" and program in _WORDS["script_wrappers"]
+
+
+def _script_entry(name: str, words: list[str], invocation: Invocation) -> Entry | None:
+    """A script of the project: by its path, as a plain name may be any installed program, or run by a wrapper."""
+    stem = name.partition(".")[0]
+    if "/" in words[0] and (kind := kind_of(stem)):
         return Entry(name, kind, target=words[0], nothing=_asks_version(words), script=True)
-    # These run the project's own scripts by name.
-    wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in (
-        "pdm run",
-        "hatch run",
-        "poetry run",
-        "rye run",
-        "pipenv run",
-        "uv run",
-    )
-    kind = kind_of(name) or kind_of(command.invocation.environment.get("HATCH_ENV", ""))
-    if wrapped and "." not in name and kind:
-        return Entry(name, kind, target=name)
-    return None
+    if not _runs_scripts(invocation.wrappers) or "." in name:
+        return None
+    kind = kind_of(name) or kind_of(invocation.environment.get("HATCH_ENV", ""))
+    return Entry(name, kind, target=name) if kind else None
 
 
 def runs_tests_by_hook(match: Match) -> bool:
@@ -177,133 +107,116 @@ def runs_tests_by_hook(match: Match) -> bool:
 
 
 def _asks_version(words: list[str]) -> str:
-    return f"{words[1]} runs no check" if len(words) == 2 and words[1] in ("--version", "--help", "-h") else ""
+    return f"{words[1]} runs no check" if len(words) == 2 and words[1] in _WORDS["help"] else ""
 
 
-def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
+def _first_of(words: list[str], listed: Collection[str], what: str) -> str:
+    """Why nothing is run, where one of the words says so."""
+    return next((f"{word} runs no {what}" for word in words if word in listed), "")
+
+
+def _make_entry(_name: str, words: list[str], invocation: Invocation) -> Entry:
     call = parse_make(words)
-    flag = call.runs_nothing or call.touches
-    nothing = f"make {flag} runs no recipe" if flag else ""
-    # It prints all rules beside what it runs, so that its output is no summary.
-    if "-p" in words:
-        nothing = "make -p prints its rules"
+    nothing = _made_nothing(call, words, invocation.environment)
+    return Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets))
+
+
+def _made_nothing(call: MakeCall, words: list[str], environment: dict[str, str]) -> str:
     # Single letters come first in MAKEFLAGS, without a hyphen.
-    if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
-        nothing = "MAKEFLAGS makes it a dry run"
-    # Another shell may do anything with the recipe.
-    tampered = any(word.startswith("SHELL=") and not _USUAL_SHELL.match(word) for word in words)
-    entry = Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets))
-    entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
-    # Rules that come with the command, or from outside of the project, are not the project's.
-    if call.rules or _FOREIGN_RULES.match(call.makefile):
-        entry.nothing = entry.nothing or "its rules are not those of the project"
-    return entry
+    flags = environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")
+    flag = call.runs_nothing or call.touches
+    return first_reason(
+        (re.match(r"^[a-zA-Z]*n", flags), "MAKEFLAGS makes it a dry run"),
+        # It prints all rules next to what it runs, so that its output is no summary.
+        ("-p" in words, "make -p prints its rules"),
+        (flag, f"make {flag} runs no recipe"),
+        # Another shell may do anything with the recipe.
+        (any(word.startswith("SHELL=") and not _USUAL_SHELL.match(word) for word in words), "SHELL is replaced"),
+        # Rules that come with the command, or from outside of the project.
+        (call.rules or _FOREIGN_RULES.match(call.makefile), "its rules are not those of the project"),
+    )
 
 
-def _package_script(name: str, words: list[str]) -> Entry | None:
-    rest, directory, several, at = [], "", False, 1
-    packages: list[str] = []
-    while at < len(words):
-        word = words[at]
+# ── package managers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _split_flags(words: list[str], with_value: Collection[str]) -> Iterator[tuple[str, str]]:
+    """(flag, value) of each flag, and ("", word) of each other word; after `--` all are words."""
+    rest = iter(words)
+    for word in rest:
         if word == "--":
-            rest += words[at:]
-            break
-        flag, _, value = word.partition("=")
-        if flag in ("--prefix", "-C", "--dir", "--cwd"):
-            directory = value or (words[at + 1] if at + 1 < len(words) else "")
-        elif flag in _PACKAGE_FLAGS:
-            packages.append((value or next(iter(words[at + 1 :]), "")).strip("{}.^"))
-        several = several or flag in ("--workspaces", "-ws", "-r", "--recursive", "--filter", "-F")
-        at += 2 if flag in _PACKAGE_VALUES and not value else 1
-        if (not word.startswith("-") and flag not in _PACKAGE_VALUES) or word in (
-            "--listTests",
-            "--version",
-            "--help",
-            "-h",
-        ):
-            rest.append(word)
-    entry = _package_entry(name, rest, directory, several)
-    # A name without a slash is that of a package, and where it lies is not known.
-    if entry is not None and all("/" in one and not one.startswith("@") for one in packages):
-        entry.packages = [one.removeprefix("/") for one in packages]
-    return entry
+            yield from (("", after) for after in (word, *rest))
+        elif not word.startswith("-"):
+            yield "", word
+        else:
+            flag, _, value = word.partition("=")
+            yield flag, value or (next(rest, "") if flag in with_value else "")
 
 
-def _package_entry(name: str, rest: list[str], directory: str, several: bool) -> Entry | None:
-    if rest[:2] == ["workspaces", "foreach"]:
-        rest, several = rest[2:], True  # Its own flags are taken off already; `run test` is left.
-    verb = rest[0] if rest else ""
-    script = ""
-    # npm accepts these misspellings of `run` and `test` as aliases.
-    if verb in ("test", "t", "tst", "run-script", "run", "rum", "urn", "workspaces", "workspace"):
-        script = "test" if verb in ("test", "t", "tst") else (rest[1] if len(rest) > 1 else "")
-        several = several or verb == "workspaces"
-        # `yarn workspace NAME [run] SCRIPT …`, `yarn workspaces run SCRIPT`.
-        if verb in ("workspace", "workspaces"):
-            named = [word for word in rest[2 if verb == "workspace" else 1 :] if word != "run"]
-            script = named[0] if named else ""
-    # Only these two run a script without `run`.
-    elif name in ("yarn", "pnpm") and verb and verb not in _YARN_COMMANDS:
-        script = verb
-    elif verb in ("cit", "install-test", "it"):
-        script = "test"
+def _values_of(given: list[tuple[str, str]], flags: Collection[str]) -> list[str]:
+    return [value for flag, value in given if flag in flags]
+
+
+def _package_entry(name: str, words: list[str], _invocation: Invocation) -> Entry | None:
+    given = list(_split_flags(words[1:], _WORDS["folder_flags"] | _WORDS["package_flags"]))
+    rest = [value or flag for flag, value in given if flag in ("", *_WORDS["shown_flags"])]
+    script = _script_name(name, rest)
     if not script or script.startswith("-"):
         return None
-    nothing = next(
-        (
-            f"{word} runs no test"
-            for word in rest
-            if word in ("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig")
-        ),
-        "",
+    return Entry(
+        name,
+        kind_of(script),
+        "".join(_values_of(given, _WORDS["folder_flags"])[-1:]),
+        _first_of(rest, _WORDS["script_nothing"], "test"),
+        script,
+        packages=_package_folders([value.strip("{}.^") for value in _values_of(given, _WORDS["package_flags"])]),
+        several=bool(_values_of(given, _WORDS["several_flags"])) or rest[0] == "workspaces",
     )
-    return Entry(name, kind_of(script), directory, nothing, script, several=several)
 
 
-def _task_entry(name: str, words: list[str]) -> Entry | None:
-    lists = _JUST_NOTHING if name == "just" else _TASK_NOTHING
-    nothing = next(
-        (f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), ""
-    )
-    targets = (
-        _recipe_targets(words[1:])
-        if name not in ("nx", "lerna")
-        else [*_flag_values(words), *_recipe_targets(words[1:])]
-    )
-    several = name in ("turbo", "nx", "lerna", "moon", "rush", "wsrun")
+def _package_folders(packages: list[str]) -> list[str]:
+    """A name without a slash is that of a package, and where it lies is not known."""
+    by_path = all("/" in one and not one.startswith("@") for one in packages)
+    return [one.removeprefix("/") for one in packages] if by_path else []
+
+
+def _script_name(name: str, rest: list[str]) -> str:
+    if rest[:2] == ["workspaces", "foreach"]:
+        rest = rest[2:]  # Its flags are taken off already; `run test` is left.
+    verb = rest[0] if rest else ""
+    if verb in _SCRIPT_AFTER:
+        return next((word for word in rest[_SCRIPT_AFTER[verb] :] if word != "run"), "")
+    # Only these two run a script without `run`.
+    if name in ("yarn", "pnpm") and verb not in (*_WORDS["yarn_commands"], *_WORDS["test_verbs"]):
+        return verb
+    return "test" if verb in _WORDS["test_verbs"] or verb in _WORDS["install_test_verbs"] else ""
+
+
+# ── task runners ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _task_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
+    nothing = _first_of(words[1:], _WORDS["just_nothing"] if name == "just" else _WORDS["task_nothing"], "recipe")
+    named = _flag_values(words) if name in ("nx", "lerna") else []
+    targets = [*named, *_recipe_targets(words[1:])]
     # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
+    several = name in _WORDS["several_packages"]
     return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
-
-
-_TASK_VALUES = frozenset(
-    "-f --justfile --set --shell --shell-arg -d --dir --working-directory -t --taskfile -o --output -c --collection -r "
-    "--search-root --color --filter -F --concurrency --scope --ignore --projects --cwd --output-logs".split()
-)
 
 
 def _recipe_targets(words: list[str]) -> list[str]:
     """The recipes that are named, without flags, their values and variables."""
-    targets: list[str] = []
-    skip = False
-    for word in words:
-        if word == "--":
-            break
-        # `run` is the verb of some of these tools, not a recipe.
-        if not skip and not word.startswith("-") and "=" not in word and word not in ("run", "default"):
-            targets.append(word)
-        skip = word in _TASK_VALUES
-    return targets
+    named = words[: words.index("--")] if "--" in words else words
+    operands = [value for flag, value in _split_flags(named, _WORDS["task_values"]) if not flag]
+    # `run` is the verb of some of these tools, not a recipe.
+    return [word for word in operands if "=" not in word and word not in ("run", "default")]
 
 
 def _flag_values(words: list[str]) -> list[str]:
     """`nx run-many -t test`: the target is the value of a flag there."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    flag_values = [word.partition("=")[2] or value for word, value in pairs if word.partition("=")[0] in _TARGET_FLAGS]
-    return [target for value in flag_values for target in value.split(",") if target]
-
-
-_TARGET_FLAGS = frozenset(("-t", "--target", "--targets"))
+    values = [value for flag, value in _split_flags(words, _WORDS["target_flags"]) if flag in _WORDS["target_flags"]]
+    return [target for value in values for target in value.split(",") if target]
 
 
 def main_kind(targets: list[str]) -> CheckKind | None:
@@ -312,67 +225,82 @@ def main_kind(targets: list[str]) -> CheckKind | None:
     return CheckKind.TEST if CheckKind.TEST in kinds else next((kind for kind in kinds if kind), None)
 
 
-def _session_tool(words: list[str]) -> Entry | None:
-    if words[1:2] == ["-m"]:
-        words = words[2:]
-    name = words[0].rpartition("/")[2]
-    if name == "hatch" and not (len(words) > 1 and words[1] in ("test", "run")):
+def _deno_entry(name: str, words: list[str], invocation: Invocation) -> Entry | None:
+    if words[1:2] != ["task"]:
+        return _driver_entry(name, words, invocation)
+    return _task_entry(name, [name, *words[2:]], invocation) if len(words) > 2 else None
+
+
+def _hooks_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
+    return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
+
+
+def _session_entry(name: str, words: list[str], _invocation: Invocation) -> Entry | None:
+    if name == "hatch" and words[1:2] not in (["test"], ["run"]):
         return None
-    listing = frozenset(
-        (
-            "--version",
-            "--help",
-            "-h",
-            "--list",
-            "-l",
-            "--listenvs",
-            "-a",
-            "--showconfig",
-            "config",
-            "list",
-            "l",
-            "--notest",
-            "--list-sessions",
-        )
-    )
-    nothing = next((f"{word} runs no session" for word in words[1:] if word in listing), "")
     target = " ".join(word for word in words[1:] if not word.startswith("-"))
-    # tox runs tests in whatever environment is named; sessions of nox may be anything.
-    kind = main_kind(target.replace(",", " ").split()) if target and name == "nox" else CheckKind.TEST
-    if name == "tox" and target and not _TESTS.search(target) and kind_of(target):
+    return Entry(
+        name, _session_kind(name, target), "", _first_of(words[1:], _WORDS["session_nothing"], "session"), target
+    )
+
+
+def _session_kind(name: str, target: str) -> CheckKind:
+    """tox runs tests in whatever environment is named; sessions of nox may be anything."""
+    kind = main_kind(target.replace(",", " ").split()) if name == "nox" else None
+    if name == "tox" and not _KINDS[CheckKind.TEST].search(target):
         kind = kind_of(target)
-    return Entry(name, kind or CheckKind.TEST, "", nothing, target)
+    return kind or CheckKind.TEST
 
 
-def _driver_entry(words: list[str], stdin: Pieces | None) -> Entry | None:
+# ── interpreters ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _driver_entry(name: str, words: list[str], invocation: Invocation) -> Entry | None:
     """A program text that starts tests, or a script whose name says so."""
-    code = ""
-    for flag in ("-c", "-e", "--eval"):
-        if flag in words[1:-1]:
-            code = words[words.index(flag) + 1]
-    if not code and stdin and (words[1:] in ([], ["-"]) or words[1:2] == ["-"]):
-        code = "".join(piece.text for piece in stdin)
-    if code:
+    if code := _program_text(words, invocation.stdin):
         # A driver that prints or rewrites text could make up the summary.
-        if _DRIVER.search(code) and not _SUMMARY_LIKE.search(code) and not _CHANGES_TEXT.search(code):
-            return Entry("driver", CheckKind.TEST)
-        return None
+        starts = _DRIVER.search(code) and not _SUMMARY_LIKE.search(code) and not _CHANGES_TEXT.search(code)
+        return Entry("driver", CheckKind.TEST) if starts else None
+    return _interpreted_entry(name, words)
+
+
+def _interpreted_entry(name: str, words: list[str]) -> Entry | None:
     script = next((word for word in words[1:] if not word.startswith("-")), "")
-    # `a.test.js` as well as `test_a.py`.
-    file = script.rpartition("/")[2]
-    stem = file.rpartition(".")[0] or file
     # `-m` is for the runners known by name; `bash -n` only checks the syntax.
-    if not script or "-m" in words[1:] or "-n" in words[1:2]:
+    if not script or "-m" in words[1:] or words[1] == "-n":
         return None
-    if script.endswith("manage.py") and "test" in words:
+    if "test" in words and script.endswith("manage.py"):
         return Entry("manage.py", CheckKind.TEST, target="test")
     # Without `test` it builds or installs.
-    if script.endswith("setup.py") and "test" not in words:
-        return None
-    kind = kind_of(stem) or (CheckKind.TEST if _TEST_FOLDER.search(script) else None)
-    if kind is None:
-        return None
-    return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:]), script=True)
+    builds = script.endswith("setup.py") and "test" not in words
+    kind = None if builds else _script_kind(script)
+    return Entry(name, kind, target=script, nothing=_asks_version(words[1:]), script=True) if kind else None
+
+
+def _script_kind(script: str) -> CheckKind | None:
+    """By its name, `a.test.js` as well as `test_a.py`, or its folder."""
+    file = script.rpartition("/")[2]
+    kind = kind_of(file.rpartition(".")[0] or file)
+    return CheckKind.TEST if kind is None and _TEST_FOLDER.search(script) else kind
+
+
+def _program_text(words: list[str], stdin: Pieces | None) -> str:
+    """The program that is given in a flag or on standard input."""
+    codes = [words[words.index(flag) + 1] for flag in ("-c", "-e", "--eval") if flag in words[1:-1]]
+    if any(codes) or not stdin or words[1:2] not in ([], ["-"]):
+        return codes[-1] if codes else ""
+    return "".join(piece.text for piece in stdin)
+
+
+_BY_NAME: dict[str, Callable[[str, list[str], Invocation], Entry | None]] = {
+    **dict.fromkeys(("make", "gmake"), _make_entry),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _package_entry),
+    **dict.fromkeys(_WORDS["task_runners"], _task_entry),
+    **dict.fromkeys(_WORDS["session_tools"], _session_entry),
+    **dict.fromkeys(("rye", "pdm", "manage.py"), _test_verb_entry),
+    **dict.fromkeys(("pre-commit", "prek"), _hooks_entry),
+    "deno": _deno_entry,
+}
 
 
 # Files of the repository that say what an entry point runs. Only small regular files inside of it are read.
@@ -401,7 +329,7 @@ class RepositoryFiles:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError):
             return None
-        # A file that is cut, or binary, tells nothing reliable.
+        # Nothing reliable can be read from a part of a file, or a binary one.
         return None if len(data) > MAX_BYTES or b"\0" in data else data.decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What a run says something of: the folders where its tool looked for the project, the paths it was limited to, and whether it was that tool that ran."""
+"""The reach of a run: the folders and paths that it covered, and whether it was really the tool that ran."""
 
 import os
 import posixpath
@@ -40,12 +40,12 @@ _FOLDER_FLAGS = {
 }
 # Their operands are patterns or names of tests: only one with a slash says where.
 _PATTERN_RUNNERS = frozenset(
-    ("jest", "vitest", "playwright", "bun", "ava", "cargo test", "nextest", "maven", "ctest", "go test")
+    ("jest", "vitest", "playwright", "bun", "ava", "cargo test", "nextest", "maven", "ctest", "unittest")
 )
 
 
 def find_reach(candidate: Candidate, folder: str, read_file: ReadFile | None) -> list[str]:
-    """Relative to the worktree like `folder`; empty where it cannot be told."""
+    """Relative to the worktree like `folder`; empty where it is unknown."""
     if folder == UNKNOWN_FOLDER or UNKNOWN in folder:
         return []
     match, entry = candidate.match, candidate.entry
@@ -93,20 +93,24 @@ def _named_paths(match: Match) -> list[str]:
 def _as_path(match: Match, word: str) -> str:
     """A path as the runner's operand names it; empty where it names none."""
     name = match.runner.name
-    if name == "unittest" and "/" not in word:
-        return word.replace(".", "/") if "." in word else ""
+    if name == "unittest" and "/" not in word and "." in word:
+        return word.replace(".", "/")
     if name == "gradle":
         return "/".join(word.strip(":").split(":")[:-1])
+    return word if _is_path(match, word) else ""
+
+
+def _is_path(match: Match, word: str) -> bool:
+    name = match.runner.name
     # `go test example.org/module/part` names a package, not a folder.
     if name == "go test":
-        return word if word.startswith(".") else ""
-    if name in _PATTERN_RUNNERS:
-        return word if "/" in word else ""
-    return word if match.runner.kind is CheckKind.TEST or "/" in word or "." in word else ""
+        return word.startswith(".")
+    if "/" in word or name in _PATTERN_RUNNERS:
+        return "/" in word
+    return match.runner.kind is CheckKind.TEST or "." in word
 
 
-# Code that runs in place of a tool, or before it: a module of its name in front of it, a file that node loads
-# first.
+# Code that runs in place of a tool, or before it: a module of the same name, a file that node loads first.
 
 # Python imports these by itself before anything else.
 _STARTUP_MODULES = ("sitecustomize", "usercustomize")
@@ -114,7 +118,7 @@ _NODE_LOADS = frozenset(("-r", "--require", "--import", "--loader", "--experimen
 
 
 def find_foreign_code(candidate: Candidate, root: str, read_file: ReadFile) -> str:
-    """Why the tool's word does not count; empty when it does. `root`: the repository, empty when not known."""
+    """Why the tool's result does not count; empty when it does. `root`: the repository, empty when not known."""
     match, invocation = candidate.match, candidate.command.invocation
     if match is None:
         return ""
@@ -128,22 +132,23 @@ def find_foreign_code(candidate: Candidate, root: str, read_file: ReadFile) -> s
 
 
 def _shadowing_module(match: Match, folder: str, root: str, read_file: ReadFile) -> str:
-    modules = match.runner.modules
     if _is_inside(folder, root):
-        for name in (name for module in modules for name in (f"{module}.py", f"{module}/__init__.py")):
-            if read_file(posixpath.join(folder, name)) is not None:
-                return f"the project has a {name} of its own, which is run in place of the tool"
-        return ""
-    if UNKNOWN in folder:
-        return ""
-    # Nothing is read outside of the repository: that a file is there says enough.
-    if not os.path.isdir(os.path.expanduser(folder)):
+        names = [name for module in match.runner.modules for name in (f"{module}.py", f"{module}/__init__.py")]
+        own = next((name for name in names if read_file(posixpath.join(folder, name)) is not None), "")
+        return own and f"the project has a {own} of its own, which is run in place of the tool"
+    return "" if UNKNOWN in folder else _module_outside(match, folder)
+
+
+def _module_outside(match: Match, folder: str) -> str:
+    """Nothing is read outside of the repository: that a file is there says enough."""
+    outside = os.path.expanduser(folder)
+    if not os.path.isdir(outside):
         return f"{folder} was searched for modules and is not there to be looked at"
+    modules = match.runner.modules
     named = (*modules, *(f"_{module}" for module in modules), *_STARTUP_MODULES, *_plugins(match))
-    for name in (name for module in named for name in (f"{module}.py", module)):
-        if os.path.exists(os.path.join(os.path.expanduser(folder), name)):
-            return f"{folder} holds a {name}, which is run in place of the tool"
-    return ""
+    files = [name for module in named for name in (f"{module}.py", module)]
+    foreign = next((name for name in files if os.path.exists(os.path.join(outside, name))), "")
+    return foreign and f"{folder} holds a {foreign}, which is run in place of the tool"
 
 
 def _plugins(match: Match) -> list[str]:

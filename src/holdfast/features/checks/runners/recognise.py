@@ -22,6 +22,7 @@ _TOOL_FOLDER = re.compile(
 )
 # Started from a file of the project by convention, and not suspicious there.
 _PROJECT_TOOLS = frozenset(("gradlew", "mvnw", "rails", "rake", "artisan"))
+_PHP_TOOLS = frozenset(("phpunit", "pest", "artisan"))
 # The package's name in a path below node_modules.
 _NODE_MODULE = re.compile(r"(?:^|/)node_modules/(?:\.bin/)?(?:@[\w-]+/)?([\w-]+)(?:/.*)?$")
 
@@ -63,7 +64,7 @@ class Match(msgspec.Struct):
     operands: list[str] = []
     quiet: bool = False
     lenient: str = ""
-    """A flag with which exit status 0 tells nothing by itself."""
+    """A flag with which exit status 0 proves nothing by itself."""
     foreign: str = ""
     """The program is not where such a tool is installed."""
 
@@ -82,38 +83,44 @@ def recognise_runner(words: list[str], environment: dict[str, str]) -> Match | N
 def _normalise_program(words: list[str]) -> tuple[list[str], str]:
     """The words with the program's plain name first: `python -m pytest`, `.venv/bin/pytest`, `node …/.bin/jest`."""
     folder, _, name = words[0].rpartition("/")
-    rest = words[1:]
-    if name.startswith(("./", ".\\")):
-        name = name[2:]
+    name, rest = name.removeprefix(".\\"), words[1:]
     # For Python only `-m` names a tool; scripts are entry points.
     if _PYTHON.match(name):
         return _python_module(rest), ""
-    if name == "node" and (script := _node_script(rest)) and (match := _NODE_MODULE.search(script[0])):
-        return [match[1], *script[1:]], ""
-    if name in SHELLS and rest and rest[0].rpartition("/")[2] in _PROJECT_TOOLS:
-        return [rest[0].rpartition("/")[2], *rest[1:]], ""
-    if name == "php" and rest and rest[0].rpartition("/")[2] in ("phpunit", "pest", "artisan"):
-        return [rest[0].rpartition("/")[2], *rest[1:]], ""
-    name = name.removesuffix(".cmd").removesuffix(".exe").removesuffix(".bat")
+    if started := _started_script(name, rest):
+        return started, ""
+    for suffix in (".cmd", ".exe", ".bat"):
+        name = name.removesuffix(suffix)
     foreign = ""
     if folder and name not in _PROJECT_TOOLS and not _TOOL_FOLDER.match(folder):
         foreign = f"{words[0]} is a file of the project, not the installed tool"
-    if name == "ruff" and rest and rest[0] not in ("check", "format") and not rest[0].startswith("-"):
-        return [name, *rest], foreign
+    return [name, *_without_prefix(name, rest)], foreign
+
+
+def _started_script(name: str, rest: list[str]) -> list[str]:
+    """A tool that an interpreter starts by its file, with its arguments; empty where it starts none."""
+    if name == "node":
+        script = _node_script(rest)
+        match = _NODE_MODULE.search(script[0]) if script else None
+        return [match[1], *script[1:]] if match else []
+    tools = _PROJECT_TOOLS if name in SHELLS else _PHP_TOOLS if name == "php" else ()
+    tool = rest[0].rpartition("/")[2] if rest else ""
+    return [tool, *rest[1:]] if tool in tools else []
+
+
+def _without_prefix(name: str, rest: list[str]) -> list[str]:
     # `go -C folder test` is run in that folder.
     if name == "go" and rest[:1] == ["-C"]:
-        rest = rest[2:]
+        return rest[2:]
     # `cargo +nightly test` names a toolchain.
-    if name == "cargo" and rest and rest[0].startswith("+"):
-        rest = rest[1:]
-    return [name, *rest], foreign
+    return rest[1:] if name == "cargo" and rest and rest[0].startswith("+") else rest
 
 
 _NODE_VALUES = frozenset(("--import", "--require", "-r", "--loader", "--experimental-loader", "-C", "--conditions"))
 
 
 def _node_script(arguments: list[str]) -> list[str]:
-    """The script that node runs, with its arguments: flags of node itself stand before it."""
+    """The script that node runs, with its arguments: flags of node itself come before it."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] in _NODE_VALUES else 1
@@ -148,13 +155,13 @@ def _arguments_start(words: list[str], wanted: tuple[str, ...]) -> int | None:
     """Where the arguments begin when the wanted words come next, with flags between them skipped."""
     at = 1
     for word in wanted:
-        while at < len(words) and words[at] != word and words[at].startswith(("-", "+")) and not word.startswith("-"):
-            at += 1
         # `node --test` may have its flag anywhere before the files.
         if word.startswith("-"):
-            return 1 if any(w == word or w.startswith(f"{word}=") for w in words[1:]) else None
-        if at >= len(words) or words[at] != word:
-            return None
+            return 1 if word in map(_flag_name, words[1:]) else None
+        while words[at : at + 1] != [word]:
+            if at >= len(words) or not words[at].startswith(("-", "+")):
+                return None
+            at += 1
         at += 1
     return at
 
@@ -187,7 +194,7 @@ def _hollow_reason(runner: Runner, arguments: list[str]) -> str:
     named = [word for flag, word in by_flag.items() if flag in runner.hollow]
     if not named and all(flags & by_flag.keys() for flags in runner.hollow_with):
         named = [by_flag[flag] for flags in runner.hollow_with for flag in sorted(flags & by_flag.keys())[:1]]
-    return f"with {' and '.join(named)} neither its exit status nor its summary tells that tests ran" if named else ""
+    return f"with {' and '.join(named)} neither its exit status nor its summary shows that tests ran" if named else ""
 
 
 def _flag_name(word: str) -> str:
@@ -195,31 +202,32 @@ def _flag_name(word: str) -> str:
 
 
 def _read_arguments(runner: Runner, match: Match) -> None:
-    skip = False
     # pytest still prints its summary with one `-q`, and none with two.
     match.quiet = bool(runner.quiet) and _quiet_level(match.arguments) >= 2
-    for number, word in enumerate(match.arguments):
-        if skip:
-            skip = False
-            continue
-        flag = _flag_name(word)
-        if word in runner.runs_nothing or flag in runner.runs_nothing:
-            match.nothing = match.nothing or f"{word} runs no check"
-        # `@file` reads further arguments from a file that is not looked at.
-        if flag in runner.lenient or word.startswith("@"):
-            match.lenient = match.lenient or word
-        if flag in runner.selects:
-            match.selection = Selection.PART
-        if word.startswith("-") and word != "-":
-            skip = "=" not in word and flag in runner.takes_value
-            match.operands += [word] if flag in runner.selects else []
-            continue
-        # Only as the first word: `vitest list` against a test file named `list`.
-        if number == 0 and word in runner.nothing_operands:
-            match.nothing = f"{word} runs no check"
-        if not runner.whole_operands.match(word):
-            match.operands.append(word)
-            match.selection = Selection.PART
+    # Only as the first word: `vitest list` against a test file named `list`.
+    if runner.nothing_operands.intersection(match.arguments[:1]):
+        match.nothing = f"{match.arguments[0]} runs no check"
+    words = iter(match.arguments)
+    for word in words:
+        _read_meaning(runner, match, word)
+        if not word.startswith("-") or word == "-":
+            if not runner.whole_operands.match(word):
+                match.operands.append(word)
+                match.selection = Selection.PART
+        elif word in runner.takes_value:
+            next(words, None)
+
+
+def _read_meaning(runner: Runner, match: Match, word: str) -> None:
+    flag = _flag_name(word)
+    if word in runner.runs_nothing or flag in runner.runs_nothing:
+        match.nothing = match.nothing or f"{word} runs no check"
+    # `@file` reads further arguments from a file that is not looked at.
+    if flag in runner.lenient or word.startswith("@"):
+        match.lenient = match.lenient or word
+    if flag in runner.selects:
+        match.selection = Selection.PART
+        match.operands += [word] if word.startswith("-") and word != "-" else []
 
 
 def _quiet_level(arguments: list[str]) -> int:

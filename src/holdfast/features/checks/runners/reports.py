@@ -60,29 +60,29 @@ def add_report(judgement: CommandJudgement, command: str, cwd: str, started_ms: 
     if counts is None:
         return judgement
     # Any other write of the command may have changed the report.
-    test_check = _with_counts(tests[0], counts, trusted=_is_plain(ran) and not judgement.writes)
-    checks = [test_check if check is tests[0] else check for check in judgement.checks]
-    proves = all(c.verdict is Verdict.PASSED for c in checks if c.kind is CheckKind.TEST)
+    test = _with_counts(tests[0], counts, trusted=_is_plain(ran) and not judgement.writes)
     return msgspec.structs.replace(
-        judgement, checks=checks, proves_tests_pass=proves, why=f"{test_check.runner}: {test_check.why}"
+        judgement,
+        checks=[test if check is tests[0] else check for check in judgement.checks],
+        proves_tests_pass=test.verdict is Verdict.PASSED,
+        why=f"{test.runner}: {test.why}",
     )
 
 
 def _with_counts(check: Check, counts: ReportCounts, *, trusted: bool) -> Check:
     numbers = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
-    name = os.path.basename(counts.path)
-    counts_text = f"{name} tells {counts.passed} passed, {counts.failed} failed"
+    told = f"{os.path.basename(counts.path)} shows {counts.passed} passed, {counts.failed} failed"
+    verdict = Verdict.FAILED if counts.failed else Verdict.PASSED
     # Exit status and report contradict each other, and neither is known to be right.
     if check.verdict is Verdict.PASSED and counts.failed:
-        why = f"the exit status says passed, but {counts_text}"
+        why = f"the exit status says passed, but {told}"
         return msgspec.structs.replace(check, verdict=Verdict.UNKNOWN, why=why)
     # The report decides only what the output left open.
     if check.verdict is Verdict.UNKNOWN and trusted and (counts.failed or counts.passed):
-        verdict = Verdict.FAILED if counts.failed else Verdict.PASSED
-        return msgspec.structs.replace(check, verdict=verdict, why=f"the report {counts_text}", **numbers)
-    if check.verdict in (Verdict.PASSED, Verdict.FAILED) and check.passed is None and check.failed is None:
-        return msgspec.structs.replace(check, **numbers)
-    return check
+        return msgspec.structs.replace(check, verdict=verdict, why=f"the report {told}", **numbers)
+    uncounted = check.passed is None and check.failed is None
+    ended = check.verdict in (Verdict.PASSED, Verdict.FAILED)
+    return msgspec.structs.replace(check, **numbers) if ended and uncounted else check
 
 
 def _named_reports(command: str, cwd: str) -> Iterator[tuple[ShellCommand, str]]:

@@ -37,10 +37,6 @@ class Report(msgspec.Struct, kw_only=True):
 Reader = Callable[[str], list[Report]]
 
 
-def read_nothing(_text: str) -> list[Report]:
-    return []
-
-
 class Runner(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: CheckKind = CheckKind.TEST
@@ -54,7 +50,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     """First operands with which nothing is checked."""
     takes_value: frozenset[str] = frozenset()
     hollow: frozenset[str] = frozenset()
-    """Flags with which neither exit status 0 nor the summary tells that tests ran: another program runs them."""
+    """Flags with which neither exit status 0 nor the summary shows that tests ran: another program runs them."""
     hollow_with: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """Flags of which one of each kind together does the same: `go test -bench . -run xxx`."""
     selects: frozenset[str] = frozenset()
@@ -62,14 +58,16 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     # Folders by the names that most projects use, or everything below the current one.
     whole_operands: re.Pattern[str] = re.compile(r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$")
     """Operands that mean everything."""
-    codes: dict[int, Verdict] = msgspec.field(default_factory=lambda: {0: Verdict.PASSED, 1: Verdict.FAILED})
+    codes: dict[int, Verdict]
     empty_succeeds: bool = False
     """Exit status 0 is possible although no test was run."""
     lenient: frozenset[str] = frozenset()
-    """Flags with which exit status 0 tells nothing by itself."""
+    """Flags with which exit status 0 proves nothing by itself."""
+    failures: re.Pattern[str] | None = None
+    """Lines that name a failed test."""
     options_variable: str = ""
     """The environment variable that adds flags."""
-    read: Reader = read_nothing
+    read: Reader
     stream: str = "stdout"
     """Where it prints its summary."""
     sums: bool = False
@@ -81,7 +79,11 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     requires_pattern: re.Pattern[str] | None = None
     """Or with an operand like this, and unlike `not_required`."""
     not_required: re.Pattern[str] | None = None
-    watches: frozenset[str] = frozenset()
+
+
+def first_reason(*reasons: tuple[object, str]) -> str:
+    """The first of the reasons that holds; empty where none does."""
+    return next((why for holds, why in reasons if holds), "")
 
 
 def flag_set(text: str) -> frozenset[str]:
@@ -93,5 +95,5 @@ def group_number(match: re.Match[str] | None, group: int | str = 1) -> int:
 
 
 def sum_counts(text: str, names: Iterable[str]) -> int:
-    """The sum of the numbers that stand before any of the names: `2 failed, 1 error`."""
+    """The sum of the numbers before any of the names: `2 failed, 1 error`."""
     return sum(int(match[1]) for name in names for match in re.finditer(rf"(\d+) {name}\b", text))

@@ -1,77 +1,45 @@
 """The check tools of `runners.toml`."""
 
+import re
 from functools import cache
-
-import msgspec
+from typing import Any
 
 from holdfast.core.checks import CheckKind, Verdict
 from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.checks.runners import compiled, javascript, python, scripting
-from holdfast.features.checks.runners.one_line import counts_reader, line_reader
+from holdfast.features.checks.runners import readers
 from holdfast.features.checks.runners.spec import Reader, Runner, flag_set
+from holdfast.features.checks.runners.summaries import counts_reader, line_reader
 
-_READERS: dict[str, Reader] = {
-    name.removeprefix("read_"): reader
-    for module in (python, javascript, compiled, scripting)
-    for name, reader in vars(module).items()
-    if name.startswith("read_")
-}
-_FLAGS = (
-    "runs_nothing", "nothing_operands", "takes_value", "hollow", "selects", "lenient", "quiet", "requires", "watches"
-)  # fmt: skip
-
-
-class _Row(msgspec.Struct, forbid_unknown_fields=True):
-    """A runner as the file has it: flags in one text, codes as `1-63=failed`, patterns as text."""
-
-    name: str
-    kind: CheckKind = CheckKind.TEST
-    programs: tuple[str, ...] = ()
-    modules: str = ""
-    runs_nothing: str = ""
-    nothing_operands: str = ""
-    takes_value: str = ""
-    hollow: str = ""
-    hollow_with: tuple[str, str] = ("", "")
-    selects: str = ""
-    lenient: str = ""
-    quiet: str = ""
-    requires: str = ""
-    watches: str = ""
-    whole_operands: str = r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$"
-    requires_pattern: str = ""
-    not_required: str = ""
-    codes: str = "0=passed 1=failed"
-    empty_succeeds: bool = False
-    sums: bool = False
-    options_variable: str = ""
-    stream: str = "stdout"
-    read: str = ""
-    summary: str = ""
-    empty: str = ""
-    good: str = ""
-    bad: str = ""
-
-
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    runner: tuple[_Row, ...]
+_FLAGS = ("runs_nothing", "nothing_operands", "takes_value", "hollow", "selects", "lenient", "quiet", "requires")
+_PATTERNS = ("whole_operands", "requires_pattern", "not_required")
+_COUNTS = ("summary", "parts", "empty", "sign", "contradicts")
+Row = dict[str, Any]
+"""A runner as the file has it: flags in one text, codes as `1-63=failed`, patterns as text."""
 
 
 @cache
 def load_runners() -> tuple[Runner, ...]:
-    return tuple(map(_as_runner, load_data(__file__, "runners", _Table).runner))
+    return tuple(map(_as_runner, load_data(__file__, "runners", dict[str, list[Row]])["runner"]))
 
 
-def _as_runner(row: _Row) -> Runner:
-    return Runner(
-        name=row.name, kind=row.kind, programs=row.programs, modules=tuple(row.modules.split()), codes=_parse_codes(row.codes),
-        hollow_with=(flag_set(row.hollow_with[0]), flag_set(row.hollow_with[1])), whole_operands=lazy_pattern(row.whole_operands),
-        requires_pattern=lazy_pattern(row.requires_pattern) if row.requires_pattern else None,
-        not_required=lazy_pattern(row.not_required) if row.not_required else None,
-        empty_succeeds=row.empty_succeeds, sums=row.sums, options_variable=row.options_variable, stream=row.stream,
-        read=_reader_of(row), **{name: flag_set(getattr(row, name)) for name in _FLAGS},
-    )  # fmt: skip
+def failure_patterns(name: str) -> list[re.Pattern[str]]:
+    return [runner.failures for runner in load_runners() if runner.name == name and runner.failures]
+
+
+def _as_runner(row: Row) -> Runner:
+    read, fields = _pop_reader(row)
+    fields |= {name: flag_set(row[name]) for name in _FLAGS if name in row}
+    fields |= {name: lazy_pattern(row[name]) for name in _PATTERNS if name in row}
+    if "failures" in row:
+        fields["failures"] = lazy_pattern(row["failures"], re.MULTILINE)
+    if "programs" in row:
+        fields["programs"] = tuple(row["programs"])
+    if "hollow_with" in row:
+        fields["hollow_with"] = tuple(map(flag_set, row["hollow_with"]))
+    codes = _parse_codes(row.get("codes", "0=passed 1=failed"))
+    kind, modules = CheckKind(row.get("kind", "test")), tuple(row.get("modules", "").split())
+    return Runner(**{**fields, "kind": kind, "modules": modules, "codes": codes, "read": read})
 
 
 def _parse_codes(text: str) -> dict[int, Verdict]:
@@ -83,7 +51,10 @@ def _parse_codes(text: str) -> dict[int, Verdict]:
     return codes
 
 
-def _reader_of(row: _Row) -> Reader:
-    if row.read:
-        return _READERS[row.read]
-    return counts_reader(row.summary, row.empty) if row.summary else line_reader(row.good, row.bad)
+def _pop_reader(row: Row) -> tuple[Reader, Row]:
+    """The reader that a row describes, and the other fields."""
+    rest = {name: value for name, value in row.items() if name not in ("read", "good", "bad", *_COUNTS)}
+    if "read" in row:
+        return getattr(readers, f"read_{row['read']}"), rest
+    counts = {name: row[name] for name in _COUNTS if name in row}
+    return (counts_reader(**counts) if counts else line_reader(row.get("good", ""), row.get("bad", ""))), rest

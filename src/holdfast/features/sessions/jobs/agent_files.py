@@ -1,4 +1,4 @@
-"""What the agents' own files tell, by the name of the agent."""
+"""The reader of an agent's own files, by the agent's name."""
 
 from holdfast.analysis.transcripts import Importer, Transcripts
 from holdfast.core.agent import known_agent

@@ -1,4 +1,4 @@
-"""Going through closed turns (S4-14): their facts become documents, their token use is read. Costs no model.
+"""Processes closed turns (S4-14): their facts become documents, their token use is read. Needs no model.
 
 Token use becomes `model.answered` events, one for each call of a model, which is what tokens and costs are made of. A record's
 key is the same wherever it is read, so reading a file again adds nothing. How far a file was read is only remembered by the
@@ -26,10 +26,8 @@ from holdfast.features.sessions.state.documents import SESSION, TURN, Session, T
 from holdfast.features.sessions.state.reducer import Turns, local_day, turns_from_log
 from holdfast.features.sessions.turn_sums import turn_processed
 
-# Token use of every agent that writes it down, call by call, as `model.answered` events: what tokens and costs are made of.
-
 MAX_READS, MAX_RECORDS = 128, 20_000
-"""Of one file at one look: 4 GB, or so many calls of a model. Half of a file would be shown as all of it until the next turn."""
+"""Reads and records of one file at one look. Half of a file would be shown as all of it until the next turn."""
 MAX_POSITIONS = 500
 KEYS_AT_ONCE = 500
 WRITTEN_BEFORE_MS = 60_000
@@ -69,7 +67,7 @@ _POSITIONS = UsagePositions()
 def usage_events(
     session: Session, reader: Reader, positions: UsagePositions = _POSITIONS, home: Path | None = None
 ) -> Iterator[Event]:
-    """What the session's files say that the log has not, its subagents' files included."""
+    """Token use in the files of the session and its subagents that the log does not have."""
     lanes = tuple(lane.transcript for lane in session.lanes.values() if lane.transcript)
     native = native_session_id(session.id, session.agent)
     live = LiveSession(native, home or Path.home(), session.transcript, lanes, session.started_at)
@@ -83,29 +81,30 @@ def usage_events(
 def _new_records(
     source: UsageReader, path: str, live: LiveSession, reader: Reader, positions: UsagePositions
 ) -> Iterator[UsageRecord]:
-    before = position = positions.start(
-        # A shared database is read from when the session began, a file of its own from the start.
-        live.id,
-        path,
-        reader,
-        max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0,
-    )
+    # A shared database is read from when the session began, a file of its own from the start.
+    stamp = max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0
+    before = position = positions.start(live.id, path, reader, stamp)
     last_key, told = "", 0
     for _ in range(MAX_READS):
         reading = source.read(position)
         position = reading.position
-        # Other sessions' records in the same database are theirs to tell.
+        # A shared database has records of other sessions.
         own_records = [one for one in reading.records if not source.shared or one.session == live.id]
-        for part in (own_records[n : n + KEYS_AT_ONCE] for n in range(0, len(own_records), KEYS_AT_ONCE)):
-            # Asked in portions: a database bounds the length of a question.
-            known_keys = reader.seqs_of_keys([record.key for record in part])
-            fresh = [record for record in part if record.key not in known_keys]
-            last_key = fresh[-1].key if fresh else last_key
-            yield from fresh
+        for record in _unknown_records(own_records, reader):
+            last_key = record.key
+            yield record
         told += len(own_records)
         if not reading.more or told >= MAX_RECORDS:
             break
     positions.advance(live.id, before, position, last_key)
+
+
+def _unknown_records(records: list[UsageRecord], reader: Reader) -> Iterator[UsageRecord]:
+    """Asked in portions: a database bounds the length of a question."""
+    for start in range(0, len(records), KEYS_AT_ONCE):
+        part = records[start : start + KEYS_AT_ONCE]
+        known_keys = reader.seqs_of_keys([record.key for record in part])
+        yield from (record for record in part if record.key not in known_keys)
 
 
 def _is_copied(session: Session, record: UsageRecord) -> bool:
@@ -124,7 +123,7 @@ def _session_usage_event(session: Session, record: UsageRecord, turns: "TurnNumb
 
 
 def _time_of(session: Session, record: UsageRecord) -> int:
-    """By the agent's clock, unless that is absent or runs far ahead of ours: then by the last we heard of the session."""
+    """By the agent's clock; where that is absent or far ahead of ours, the time of the session's last event."""
     return record.at if 0 < record.at <= session.at + BELIEVED_AHEAD else session.at
 
 

@@ -29,12 +29,12 @@ READ = "sessions.read_failures"
 WAITS_S = (0.0, 0.1, 0.3)
 """Before each look. A call that has no result after the last one is looked for again when the next hook comes."""
 TAIL = 1 << 20
-"""Bytes from the end of the file: results stand near the hook that follows them."""
+"""Bytes from the end of the file: results are near the hook that follows them."""
 RECENT = 200
 """Events of the session in which a call without an end is looked for."""
 LONGEST_ERROR = 2_000
 NEXT_HOOKS = frozenset(("tool.started", "turn.ended"))
-# What stands behind the output of a command that ran to its end.
+# The line after the output of a command that ran to its end.
 _EXITED = re.compile(r"\[Process exited with code (\d{1,3})\]\s*$")
 
 
@@ -85,7 +85,7 @@ def _is_result_of(start: Event, failure: Failure) -> bool:
 
 
 def _failed_event(start: Event, failure: Failure) -> Event:
-    """As the hook would have told it, of the time when it failed."""
+    """As the hook would have reported it, at the time when it failed."""
     exited = _EXITED.search(failure.text)
     data: ToolPayload = start.data
     payload = ToolFailed(

@@ -1,4 +1,4 @@
-"""Exit codes and answers that only a transcript tells."""
+"""Reads exit codes and answers that only a transcript has."""
 
 import os
 import time
@@ -29,7 +29,7 @@ from holdfast.paths import open_regular
 READ_EXIT = "sessions.read_exit"
 
 EXIT_WAITS_S = (0.0, 0.05, 0.15, 0.3)
-"""Before each look. A line that is not there after the last is not missed: then the command is no proof, as before."""
+"""Before each look. Without the line after the last one, the command stays no proof."""
 LOOKS = (256 << 10, 8 << 20)
 """Bytes from the end: a transcript may have hundreds of megabytes, and the line is one of the last."""
 

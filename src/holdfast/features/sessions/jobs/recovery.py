@@ -1,4 +1,4 @@
-"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds is told by events, once.
+"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds becomes events, once.
 
 Also the looks at processes that the agent's hook could not make, what Esc leaves behind (Claude Code fires no hook for it), and
 the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
@@ -49,7 +49,7 @@ from holdfast.features.sessions.state.documents import (
 from holdfast.features.sessions.state.reducer import live_sessions, sessions_by_status
 from holdfast.paths import open_regular
 
-# After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
+# After Esc Claude Code fires no hook: only its transcript shows that the turn is over.
 
 # Searched for in the raw bytes first: most lines are not parsed at all.
 MARK = b"[Request interrupted by user"
@@ -91,8 +91,8 @@ class Interrupts:
             # A file that was cut is read from its new end, not from behind it.
             offset = min(offset, size)
             part = os.pread(file.fileno(), MOST_BYTES, offset)
-            # Up to the last line end: a line that is half written is read again. One that is longer than a look is passed
-            # over: that a turn was interrupted stands in a short line.
+            # Up to the last line end: a half-written line is read again. A line longer than a look is skipped: the mark of an
+            # interruption is short.
             passed = len(part) if len(part) == MOST_BYTES and b"\n" not in part else part.rfind(b"\n") + 1
             self._remember(path, offset + passed, offset + len(part))
             return part
@@ -142,14 +142,12 @@ def find_process(call: JobCall) -> list[Event]:
 
 
 def _process_found(session: Session, process: AgentProcess, now: int) -> Event:
-    payload = ProcessFound(
-        pid=process.pid, start=process.start, boot=process.boot, machine=process.machine, name=process.name
-    )
+    payload = msgspec.convert(process, ProcessFound, from_attributes=True)
     return session_event(session, payload, now, f"{process.pid}.{process.start}.{session.seq}")
 
 
 def lost_among(sessions: Iterable[Session], now: int) -> Iterator[Event]:
-    """A process that is gone is gone: within seconds, whatever the clock says."""
+    """Sessions whose process is gone."""
     for session in sessions:
         process = session.process
         if process and liveness.is_alive(process) is False:
@@ -167,7 +165,7 @@ class AwakeClock:
         self._jumps: list[tuple[float, float]] = []
 
     def check(self) -> None:
-        """Called every few seconds: the steady clock stands still while the machine sleeps."""
+        """Called every few seconds: the steady clock stops while the machine sleeps."""
         now = self._wall()
         jump = now - self._steady() - self._offset
         # Clock set forwards, backwards, or the machine asleep: the difference shows all three.
@@ -201,13 +199,13 @@ PACE = Pace()
 
 
 Finder = Callable[[Reader, SessionsSettings, int], Iterable[Event]]
-"""(reader, the feature's settings, now) → what is to be told."""
+"""(reader, the feature's settings, now) → events."""
 
 MAX_AT_ONCE = 100
-"""Told in one go: they are one transaction, and no hook shall wait for it. The rest comes with the next round."""
+"""Events of one round: they are one transaction, which hooks wait for. The rest comes with the next round."""
 MAX_SWEPT = 500
 CLOCKS_DIFFER_MS = 1000
-"""Linux tells the time of boot, which process start times are counted from, in whole seconds."""
+"""Linux reports the time of boot, from which process start times are counted, in whole seconds."""
 # A child younger than this may be a hook of the agent, not the command.
 LONGER_THAN_A_HOOK_MS = 2000
 
@@ -237,7 +235,7 @@ def _is_busy(session: Session) -> bool:
 
 
 def granted_permissions(reader: Reader, _settings: SessionsSettings, now: int) -> Iterator[Event]:
-    """No agent tells that you said yes before the tool has ended; but then the command runs already."""
+    """No agent reports your permission before the tool has ended, but by then the command runs."""
     for session in sessions_by_status(reader, WATCHED):
         ask = session.asks[0] if session.asks else None
         if ask and ask.shell and _runs_since(session.process, ask.at, now - LONGER_THAN_A_HOOK_MS):
@@ -264,7 +262,7 @@ def _quiet_ms(session: Session, now: int) -> int:
 
 
 def orphaned_activities(reader: Reader, _settings: SessionsSettings, now: int) -> Iterator[Event]:
-    """S4-13: activities before any prompt are in a turn of their own; here that is put on record."""
+    """S4-13: activities before any prompt are in a turn of their own; this records it."""
     for session in islice(live_sessions(reader), MAX_SWEPT):
         yield from _adoption_events(session, now)
 
@@ -276,7 +274,7 @@ def _adoption_events(session: Session, now: int) -> Iterator[Event]:
 
 
 def pending_turns(reader: Reader, settings: SessionsSettings, now: int) -> Iterator[Event]:
-    """S4-14: closed turns nobody has gone through."""
+    """S4-14: closed turns that are not processed."""
     for session in islice(live_sessions(reader), MAX_SWEPT):
         yield from turn_events(session, reader, now, transcripts=settings.transcripts)
 
@@ -310,7 +308,7 @@ def as_job(name: str) -> Callable[[JobCall], list[Event]]:
 
 
 def keep_watch(call: JobCall) -> list[Event]:
-    """Every few seconds who is gone, was interrupted or got its permission; all else at the pace of recovery."""
+    """Lost, interrupted and granted every few seconds; the others at the pace of recovery."""
     AWAKE.check()
     settings = call.settings("") or DEFAULTS
     events = run_finder("lost", call.reader, settings, call.now)
@@ -355,7 +353,7 @@ def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]
         yield session_event(parent, SessionBranched(child=session.id, reason=reason), now, session.first_seq)
         # Only then it is certain that the parent was left.
         if reason == "clear" and parent.is_active and same_process(session, parent):
-            # Codex tells of a clear only when it exits.
+            # Codex reports a clear only when it exits.
             yield session_event(parent, SessionLeft(to=session.id), now, parent.restarts)
 
 
@@ -369,16 +367,14 @@ def _neighbour_sessions(session: Session, reader: Reader) -> Iterator[Session]:
 
 
 def _find_cleared(session: Session, older: list[Session]) -> Session | None:
-    """The process says it exactly; without one, whoever was cleared last, first within seconds, then today."""
-    same = [o for o in older if same_process(session, o)]
-    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
+    """By the process; without one the session cleared last, within seconds, else today."""
     began = session.started_at
+    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear" and o.ended_at - began < JUST_ENDED_MS]
     # From the surest sign to the weakest; the same process within a day, as process ids come again.
-    return (
-        _latest_session(o for o in same if abs(began - o.at) < DAY)
-        or _latest_session(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
-        or _latest_session(o for o in cleared if 0 <= began - o.ended_at < DAY)
-    )
+    same = [o for o in older if same_process(session, o) and abs(began - o.at) < DAY]
+    just_now = [o for o in cleared if began - o.ended_at < JUST_ENDED_MS]
+    today = [o for o in cleared if 0 <= began - o.ended_at < DAY]
+    return _latest_session(same or just_now or today)
 
 
 def same_process(session: Session, other: Session) -> bool:

@@ -1,4 +1,4 @@
-"""What a session came to, from its events alone: no model, no tokens. The same for a session nobody ended."""
+"""Summarises a session from its events alone, without a model."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ _COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,6
 
 
 class SummaryBuilder:
-    """Fed with a session's events in order; the result is bounded whatever came. Figures come from `figures`."""
+    """Takes a session's events in order; the result is bounded."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -122,7 +122,7 @@ class SummaryBuilder:
                 self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in match.groupdict().items()}))
 
     def _exit_read(self, event: Event) -> None:
-        """Some hooks do not tell how a command ended; the agent's own file did, a moment later."""
+        """Some hooks do not report how a command ended; the agent's own file did, a moment later."""
         data: ToolExitRead = event.data
         command = one_line(data.command, 160)
         if command in self.commands and self._last_runs.get(command) == data.of:
@@ -130,7 +130,7 @@ class SummaryBuilder:
             self.commands[command] = msgspec.structs.replace(run, ok=data.ok is not False, exit_code=data.exit_code)
 
     def _check_finished(self, event: Event) -> None:
-        """The latest run of each suite and part; one of the whole suite that passed makes its parts good."""
+        """The latest run of each suite and part; a passed run of the whole suite replaces those of its parts."""
         check: CheckFinished = event.data
         if check.kind != CheckKind.TEST:
             return
@@ -260,7 +260,7 @@ def _run_outcome(run: CommandRun) -> str:
 
 
 def summary_of(session: Session, reader: Reader, figures: Figures) -> SessionSummarised:
-    """The one made at the end, while nothing happened since; else made now. Its figures are those of this moment."""
+    """The summary made at the end, if nothing happened since; else a new one. Its figures are those of now."""
     made = SUMMARY.load(reader, session.id)
     if made and made.of >= session.seq and made.text:
         return with_figures(made, figures)

@@ -30,14 +30,13 @@ def about_call(event: Event) -> str:
     if not isinstance(data, ToolPayload):
         return one_line(data.get("message"))
     given: Mapping[str, Any] = data.input if isinstance(data.input, Mapping) else {}
-    named = data.paths or ([data.path] if data.path else [])
-    files = _first_of([_short_path(path, event.project) for path in named])
     if data.command:
         return one_line(data.command)
-    if data.action == "search":
-        return one_line(_search_text(given, files, event.project) or _input_text(given))
     if data.action == "agent":
         return one_line(_agent_text(given))
+    files = _first_of([_short_path(path, event.project) for path in data.paths or filter(None, [data.path])])
+    if data.action == "search":
+        return one_line(_search_text(given, files, event.project) or _input_text(given))
     return one_line(files or data.skill or data.get("message") or _input_text(given))
 
 
@@ -79,16 +78,18 @@ def _as_text(value: Any) -> str:
 def _list_text(given: Mapping[str, Any]) -> str:
     """A list of points: how many are done and which is under way, else the first."""
     listed: list[Any] = next((given[name] for name in LIST_FIELDS if isinstance(given.get(name), list)), [])
-    points = [point for point in listed if isinstance(point, Mapping)]
-    texts = [_named_text(point, ITEM_FIELDS) for point in points]
-    states = [str(point.get("status", "")).lower() for point in points]
-    if not any(states):
-        return _first_of([text for text in texts if text])
-    now = next((f": {text}" for text, state in zip(texts, states, strict=True) if state in UNDER_WAY and text), "")
-    return f"{sum(state in DONE for state in states)} of {len(points)} done{now}"
+    points = [
+        (str(point.get("status", "")).lower(), _named_text(point, ITEM_FIELDS))
+        for point in listed
+        if isinstance(point, Mapping)
+    ]
+    if not any(state for state, _ in points):
+        return _first_of([text for _, text in points if text])
+    now = next((f": {text}" for state, text in points if state in UNDER_WAY and text), "")
+    return f"{sum(state in DONE for state, _ in points)} of {len(points)} done{now}"
 
 
 def _plain_values(given: Mapping[str, Any]) -> list[str]:
     """A tool that nobody here knows: its first inputs, by their names."""
-    told = {name: _as_text(value) or value for name, value in given.items()}
-    return [f"{k}: {v}" for k, v in told.items() if isinstance(v, str | int | float) and v != ""][:MOST_VALUES]
+    values = {name: _as_text(value) or value for name, value in given.items()}
+    return [f"{k}: {v}" for k, v in values.items() if isinstance(v, str | int | float) and v != ""][:MOST_VALUES]

@@ -13,7 +13,7 @@ MAX_LANES = MAX_RUNNING = MAX_CHILDREN = 20
 MAX_ASKS = 5
 MAX_OPEN_GATES = 20
 MAX_REMEMBERED_CALLS = 8
-# Enough to tell by time which turn a late record of token use belongs to.
+# Enough to find the turn of a late record of token use by its time.
 MAX_REMEMBERED_TURNS = 8
 MAX_RECENT_SESSIONS = 20
 # Characters.
@@ -30,10 +30,10 @@ CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 
 
-class Turn(msgspec.Struct, kw_only=True):
+class TurnRecord(msgspec.Struct, kw_only=True):
     """What one prompt set going. Seed 004 calls it a prompt batch."""
 
-    n: int
+    n: int = 0
     id: str = ""
     """The agent's own id of it."""
     origin: str = ""
@@ -47,6 +47,11 @@ class Turn(msgspec.Struct, kw_only=True):
     answer: str = ""
     first: int = 0
     seq: int = 0
+
+
+class Turn(TurnRecord, kw_only=True):
+    """A turn inside its session's document."""
+
     processed: int = 0
     adopted: bool = False
 
@@ -82,7 +87,7 @@ class EndedCall(msgspec.Struct, kw_only=True):
     about: str
     at: int
     started: bool = True
-    """False while only its end was told."""
+    """False while only its end was reported."""
 
 
 class PendingQuestion(msgspec.Struct, kw_only=True):
@@ -149,7 +154,7 @@ class Session(msgspec.Struct, kw_only=True):
     early_stop: str = ""
     running: dict[str, RunningCall] = {}
     ended_calls: dict[str, EndedCall] = {}
-    """The last that ended, by lane and id: what is told again counts once."""
+    """The last that ended, by lane and id: a repeated report counts once."""
     asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
     lanes: dict[str, Lane] = {}
@@ -179,31 +184,17 @@ class Session(msgspec.Struct, kw_only=True):
         return any(not lane.end for lane in self.lanes.values())
 
 
-class TurnDocument(msgspec.Struct, kw_only=True):
-    """A turn that somebody has gone through."""
+class TurnDocument(TurnRecord, kw_only=True):
+    """A turn that was processed."""
 
     session: str = ""
     project: str = ""
     status: str = ACTIVE
-    n: int = 0
-    id: str = ""
-    origin: str = ""
-    prompt: str = ""
-    answer: str = ""
-    at: int = 0
-    end: int = 0
-    how: str = ""
-    tools: int = 0
-    failed: int = 0
-    first: int = 0
-    seq: int = 0
 
     def as_turn(self) -> Turn:
-        return Turn(
-            n=self.n, id=self.id, origin=self.origin, prompt=self.prompt, at=self.at, end=self.end, how=self.how,
-            tools=self.tools, failed=self.failed, answer=self.answer, first=self.first, seq=self.seq,
-            processed=self.seq,
-        )  # fmt: skip
+        turn = msgspec.convert(self, Turn, from_attributes=True)
+        turn.processed = self.seq
+        return turn
 
 
 class Summary(SessionSummarised, kw_only=True, omit_defaults=False):

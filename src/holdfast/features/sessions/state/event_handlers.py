@@ -1,5 +1,4 @@
-"""What each event, of an agent or of Holdfast itself, means for its session. A handler changes the copy of the document
-that it is given; values inside are replaced, never changed in place."""
+"""Handlers of events, of agents and of Holdfast itself. They change a copy of the document, and replace values inside of it."""
 
 from collections.abc import Callable
 
@@ -10,7 +9,7 @@ from holdfast.core.kinds import ToolEndPayload, ToolPayload, agent_events
 from holdfast.core.kinds import session_events as kinds
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.features.sessions.state import lifecycle
-from holdfast.features.sessions.state.documents import LATE_MS, TITLE_LENGTH, Session, one_line  # fmt: skip
+from holdfast.features.sessions.state.documents import LATE_MS, TITLE_LENGTH, Session, Turn, one_line  # fmt: skip
 from holdfast.features.sessions.state.lifecycle import (
     close_turn,
     count_in_turn,
@@ -48,28 +47,36 @@ def _session_started(session: Session, event: Event) -> None:
 
 def _prompt_submitted(session: Session, event: Event) -> None:
     data: agent_events.PromptSubmitted = event.data
-    prompt, synthetic, turn = prompt_text(data), is_synthetic(data), session.turn
+    prompt, synthetic = prompt_text(data), is_synthetic(data)
     if data.lane:
         touch_lane(session, event)
         return
-    # Nothing is opened by an empty, a repeated or a synthetic prompt inside an open turn.
-    if not prompt or (turn and turn.is_open and (synthetic or _is_repeated(session, data, prompt))):
-        return  # Qwen sends an empty one after every batch of tools; a synthetic one belongs to the turn it comes in.
+    # Qwen sends an empty one after every batch of tools; a synthetic one belongs to the turn it comes in.
+    if not prompt or (_has_open_turn(session) and (synthetic or _is_repeated(session, data, prompt))):
+        return
     lifecycle.clear_running(session)
     open_turn(session, event, origin="agent" if synthetic else "person", prompt=prompt, turn_id=data.turn)
-    # Only a person's prompt settles a refused stop and gives the session its title.
     if not synthetic:
-        lifecycle.turn_let_go(session)
-        session.prompts += 1
-        session.title = session.title or ("" if _is_command(prompt) else one_line(prompt, TITLE_LENGTH))
+        _note_person(session, prompt)
     # The end of this very turn came before its prompt.
     if session.early_stop and session.early_stop == data.turn:
         close_turn(session, event, "stopped")
         session.early_stop = ""
 
 
+def _note_person(session: Session, prompt: str) -> None:
+    """Only a person's prompt settles a refused stop and gives the session its title."""
+    lifecycle.turn_let_go(session)
+    session.prompts += 1
+    session.title = session.title or ("" if _is_command(prompt) else one_line(prompt, TITLE_LENGTH))
+
+
+def _has_open_turn(session: Session) -> bool:
+    return session.turn is not None and session.turn.is_open
+
+
 def _is_command(prompt: str) -> bool:
-    """`/model` alone says nothing of what a session is about."""
+    """`/model` alone is no title."""
     return prompt.startswith("/") and len(prompt.split(maxsplit=1)) == 1
 
 
@@ -79,7 +86,7 @@ def _session_titled(session: Session, event: Event) -> None:
 
 
 def _is_repeated(session: Session, data: agent_events.PromptSubmitted, prompt: str) -> bool:
-    """Hooks that are registered twice tell the same prompt twice."""
+    """Hooks that are registered twice report the same prompt twice."""
     turn = session.turn
     return bool(turn and turn.id and turn.id == data.turn and turn.prompt == one_line(prompt))
 
@@ -98,7 +105,7 @@ def _tool_started(session: Session, event: Event) -> None:
 
 def _tool_ended(session: Session, event: Event) -> None:
     data: ToolEndPayload = event.data
-    # Hooks registered twice tell an end twice.
+    # Hooks registered twice report an end twice.
     if lifecycle.has_ended(session, event):
         return
     failed = int(data.ok is False)
@@ -139,13 +146,9 @@ def _notification_received(session: Session, event: Event) -> None:
     if data.topic == "permission_prompt" and not session.asks:
         lifecycle.add_ask(session, event, "permission")
     elif data.topic == "idle_prompt" and not session.any_lane_open:
-        # Nothing else tells that the user pressed Esc: the agent says that it waits for input.
+        # The only sign that the user pressed Esc: the agent says that it waits for input.
         lifecycle.clear_running(session)
         close_turn(session, event, "notified")
-
-
-def _elicitation_requested(session: Session, event: Event) -> None:
-    lifecycle.add_ask(session, event, "question")
 
 
 def _elicitation_answered(session: Session, _event: Event) -> None:
@@ -153,30 +156,20 @@ def _elicitation_answered(session: Session, _event: Event) -> None:
     session.asks = [ask for ask in session.asks if ask.what != "question"]
 
 
-def _turn_ended(session: Session, event: Event) -> None:
-    data: agent_events.TurnEnded = event.data
-    _end_turn(session, event, "stopped", data.message)
-
-
-def _turn_failed(session: Session, event: Event) -> None:
-    data: agent_events.TurnFailed = event.data
-    _end_turn(session, event, "failed", data.error)
-
-
-def _turn_interrupted(session: Session, event: Event) -> None:
-    _end_turn(session, event, "interrupted", "")
+def _ends_turn(how: str, answer: str = "") -> Handler:
+    """`answer`: the field with the last words of the turn."""
+    return lambda session, event: _end_turn(session, event, how, getattr(event.data, answer) if answer else "")
 
 
 def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     data: agent_events.HookPayload = event.data
     if data.lane:
-        # Where it was concluded, the agent tells the end of the subagent by its own hook.
+        # Where it was concluded, the agent reports the end of the subagent by its own hook.
         if not data.lane_untold:
             end_lane(session, event)
         return
     turn = session.turn
-    if data.turn and (turn is None or (turn.id and turn.id != data.turn and not turn.is_open)):
-        # It names a turn that is not known yet: events of one moment come in any order.
+    if _is_unknown_turn(turn, data.turn):
         session.early_stop = data.turn
         return
     lifecycle.clear_running(session, lane="")
@@ -184,6 +177,11 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     # Already closed by a conclusion: what the agent says is better.
     if turn and not turn.is_open and turn.how != how:
         session.turn = replace(turn, how=how, answer=one_line(answer) or turn.answer)
+
+
+def _is_unknown_turn(turn: Turn | None, name: str) -> bool:
+    """Events of one moment come in any order: the end may name a turn whose prompt comes later."""
+    return bool(name) and (turn is None or (turn.id not in ("", name) and not turn.is_open))
 
 
 def _subagent_ended(session: Session, event: Event) -> None:
@@ -195,7 +193,7 @@ def _subagent_ended(session: Session, event: Event) -> None:
 
 
 def _context_compacted(session: Session, event: Event) -> None:
-    """Counted at its end; at its beginning where the agent will not tell the end."""
+    """Counted at its end; at its beginning where the agent does not report the end."""
     data = event.data
     if not isinstance(data, agent_events.CompactStarted) or data.end_untold:
         session.compactions += 1
@@ -230,11 +228,11 @@ HANDLERS: dict[str, Handler] = {
     "permission.requested": _permission_requested,
     "permission.denied": _permission_denied,
     "notification": _notification_received,
-    "elicitation.requested": _elicitation_requested,
+    "elicitation.requested": lambda session, event: lifecycle.add_ask(session, event, "question"),
     "elicitation.answered": _elicitation_answered,
-    "turn.ended": _turn_ended,
-    "turn.failed": _turn_failed,
-    "turn.interrupted": _turn_interrupted,
+    "turn.ended": _ends_turn("stopped", "message"),
+    "turn.failed": _ends_turn("failed", "error"),
+    "turn.interrupted": _ends_turn("interrupted"),
     "subagent.started": lifecycle.start_lane,
     "subagent.ended": _subagent_ended,
     "compact.started": _context_compacted,
@@ -244,7 +242,7 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-# What an event of Holdfast itself means for a session: an answer, a look at a process or a transcript, a command.
+# Events of Holdfast itself: answers, observations of a process or a transcript, commands.
 
 
 def _decision_made(session: Session, event: Event) -> None:
@@ -257,12 +255,17 @@ def _decision_made(session: Session, event: Event) -> None:
     session.denied += 1
     if data.of_kind == "tool.started":
         if data.call:
-            # So that its late start is not shown as running, and an end that is told all the same does not count.
+            # So that a late start is not shown as running, and an end that is still reported does not count.
             lifecycle.remember_ended(session, event)
         lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
-    elif data.of_kind == "turn.ended" and not data.lane and session.is_active:
+    elif not data.lane:
+        _deny_turn(session, event, data.of_kind)
+
+
+def _deny_turn(session: Session, event: Event, kind: str) -> None:
+    if kind == "turn.ended" and session.is_active:
         reopen_turn(session)  # A refused stop means: go on working.
-    elif data.of_kind == "prompt.submitted" and not data.lane:
+    elif kind == "prompt.submitted":
         close_turn(session, event, "denied")
 
 
@@ -272,7 +275,7 @@ def _process_found(session: Session, event: Event) -> None:
 
 
 def _exit_read(session: Session, event: Event) -> None:
-    """The hook had said no more than that the command ran."""
+    """The hook did not report the exit code."""
     data: kinds.ToolExitRead = event.data
     if data.ok is False:
         session.failed += 1
@@ -281,7 +284,7 @@ def _exit_read(session: Session, event: Event) -> None:
 
 
 def _answer_read(session: Session, event: Event) -> None:
-    """The session's last event is this one: a summary that was made before lacks the answer."""
+    """Becomes the session's last event: a summary that was made before lacks the answer."""
     data: kinds.TurnAnswerRead = event.data
     session.seq = event.seq
     if session.turn and lifecycle.is_answered_by(session.turn, data):
@@ -295,43 +298,20 @@ def _session_lost(session: Session, event: Event) -> None:
     process = session.process
     # The session may have a new process by now, which is alive.
     if process and (process.pid, process.start) == (data.pid, data.start):
-        lifecycle.end_session(session, event, "process-gone")
+        end_session(session, event, "process-gone")
 
 
 def _session_stale(session: Session, event: Event) -> None:
     data: kinds.SessionStale = event.data
     # Only if nothing happened since the job looked.
     if not session.process and session.at <= data.last:
-        lifecycle.end_session(session, _when_it_was(session, event, data.last), "stale")
-
-
-def _session_left(session: Session, event: Event) -> None:
-    lifecycle.end_session(session, event, "clear")
-
-
-def _session_closed(session: Session, event: Event) -> None:
-    lifecycle.end_session(session, event, "closed-by-user")
+        end_session(session, _when_it_was(session, event, data.last), "stale")
 
 
 def _session_reopened(session: Session, _event: Event) -> None:
     if not session.is_active:
         lifecycle.reactivate_session(session)
-        session.process = None  # It may be dead; if the session lives, its next event names it again.
-
-
-def _session_linked(session: Session, event: Event) -> None:
-    data: kinds.SessionLinked = event.data
-    lifecycle.link_parent(session, data.parent, data.reason, data.parent_seq)
-
-
-def _session_branched(session: Session, event: Event) -> None:
-    data: kinds.SessionBranched = event.data
-    lifecycle.add_child(session, data.child)
-
-
-def _session_summarised(session: Session, event: Event) -> None:
-    data: kinds.SessionSummarised = event.data
-    session.summarised = data.of
+        session.process = None  # It may be dead; a live session's next event names it again.
 
 
 def _permission_granted(session: Session, event: Event) -> None:
@@ -350,7 +330,7 @@ def _turn_recovered(session: Session, event: Event) -> None:
 
 
 def _when_it_was(session: Session, event: Event, last: int) -> Event:
-    """History is over since its last record, not since somebody looked."""
+    """An imported session ends with its last record, not when a job looked."""
     return replace(event, at=last) if session.source == "import" else event
 
 
@@ -368,11 +348,6 @@ def _turn_adopted(session: Session, event: Event) -> None:
         session.turn = msgspec.structs.replace(session.turn, adopted=True)
 
 
-def _turn_processed(session: Session, event: Event) -> None:
-    data: kinds.TurnProcessed = event.data
-    mark_processed(session, data.n, data.upto)
-
-
 OWN_HANDLERS: dict[str, Handler] = {
     "gates.satisfied": gates_satisfied,
     "gates.approved": gates_satisfied,
@@ -380,17 +355,17 @@ OWN_HANDLERS: dict[str, Handler] = {
     "session.process": _process_found,
     "session.lost": _session_lost,
     "session.stale": _session_stale,
-    "session.left": _session_left,
-    "session.closed": _session_closed,
+    "session.left": lambda session, event: end_session(session, event, "clear"),
+    "session.closed": lambda session, event: end_session(session, event, "closed-by-user"),
     "session.reopened": _session_reopened,
-    "session.linked": _session_linked,
-    "session.branched": _session_branched,
-    "session.summarised": _session_summarised,
+    "session.linked": lifecycle.link_parent,
+    "session.branched": lifecycle.add_child,
+    "session.summarised": lambda session, event: setattr(session, "summarised", event.data.of),
     "permission.granted": _permission_granted,
     "turn.recovered": _turn_recovered,
     "turn.escaped": _turn_escaped,
     "turn.adopted": _turn_adopted,
-    "turn.processed": _turn_processed,
+    "turn.processed": lambda session, event: mark_processed(session, event.data.n, event.data.upto),
     "tool.exit_read": _exit_read,
     "turn.answer_read": _answer_read,
 }

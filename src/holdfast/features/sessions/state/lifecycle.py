@@ -12,7 +12,7 @@ from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
-from holdfast.core.kinds.session_events import TurnAnswerRead
+from holdfast.core.kinds.session_events import SessionLinked, TurnAnswerRead
 from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
@@ -40,7 +40,7 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: sk
 # Turns: opened by a prompt, closed by the agent's stop, the next prompt, or recovery.
 
 CONCLUDED_TURN_ENDS = ("recovered", "notified", "lost")
-"""Ends that were concluded, not told: activity in a live session proves them wrong."""
+"""Ends that were concluded, not reported: activity in a live session proves them wrong."""
 USERS_TURN = ("stopped", "failed", "interrupted", "notified", "denied")
 """Ends after which it is the user's turn."""
 
@@ -84,7 +84,7 @@ def is_answered_by(turn: Turn | TurnDocument, read: TurnAnswerRead) -> bool:
 
 
 def count_in_turn(session: Session, event: Event, *, tools: int = 0, failed: int = 0, begins: bool = False) -> None:
-    """An activity lands in the latest turn, also when that is closed; where there is none, one is made for it.
+    """An activity belongs to the latest turn, even a closed one; without any turn, one is made for it.
 
     What only begins after the end of a turn (`begins`) shows that the agent works on without a prompt.
     """
@@ -115,7 +115,7 @@ def mark_processed(session: Session, n: int, seq: int) -> None:
 
 TOLD_ENDS = ("exit", "clear")
 CONCLUDED_ENDS = ("process-gone", "stale", "closed-by-user")
-"""Ends the agent did not tell: activity after them proves that it lives."""
+"""Ends the agent did not report: activity after them proves that it lives."""
 
 
 def new_session(event: Event) -> Session:
@@ -126,22 +126,22 @@ def new_session(event: Event) -> Session:
 
 
 def end_session(session: Session, event: Event, reason: str, detail: str = "") -> None:
-    """The first end counts; only what the agent itself says is better than what was concluded."""
+    """The first end counts, but a report of the agent replaces a conclusion."""
     told_at_last = reason in TOLD_ENDS and session.reason in CONCLUDED_ENDS
     if session.status == COMPLETED and not told_at_last:
         return
-    # Told by the agent, the turn ended; concluded, it is lost.
+    # Reported by the agent, the turn ended; concluded, it is lost.
     close_turn(session, event, "ended" if reason in TOLD_ENDS else "lost")
     session.status, session.reason, session.detail = COMPLETED, reason, one_line(detail)
-    # A told end after a concluded one keeps the earlier time.
+    # A reported end after a concluded one keeps the earlier time.
     session.ended_at = min(session.ended_at or event.at, event.at) or 1
 
 
 def proves_life(session: Session, event: Event) -> bool:
-    """Whether an event of the agent takes back that its session has ended."""
+    """Whether an event of the agent revokes the end of its session."""
     data, later = event.data, event.at > session.ended_at
     if isinstance(data, SessionStarted):
-        # Events may come late; a resume is a new life whatever its time says.
+        # Events may come late; a resume reactivates the session whatever its time.
         return later or data.source == "resume"
     if event.kind == "prompt.submitted":
         return later
@@ -153,14 +153,17 @@ def reactivate_session(session: Session) -> None:
     session.restarts += 1
 
 
-def link_parent(session: Session, parent: str, reason: str, parent_seq: int) -> None:
+def link_parent(session: Session, event: Event) -> None:
     """The first link stays. Parents are older than their children, so there can be no cycle."""
-    if parent and parent != session.id and parent_seq < session.first_seq and not session.parent:
-        session.parent, session.parent_reason = parent, reason
+    data: SessionLinked = event.data
+    older = data.parent not in ("", session.id) and data.parent_seq < session.first_seq
+    if older and not session.parent:
+        session.parent, session.parent_reason = data.parent, data.reason
 
 
-def add_child(session: Session, child: str) -> None:
-    if child and child != session.id and child not in session.children:
+def add_child(session: Session, event: Event) -> None:
+    child = event.data.child
+    if child not in ("", session.id, *session.children):
         session.children = [*session.children, child][-MAX_CHILDREN:]
         session.children_seen += 1
 
@@ -169,7 +172,7 @@ def add_child(session: Session, child: str) -> None:
 
 
 def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
-    """Something happened in a lane. One whose beginning was missed begins here; one that ended stays ended."""
+    """Records an activity in a lane. A lane whose beginning was missed begins here; an ended one stays ended."""
     lane = event.data.lane
     if not lane:
         return
@@ -234,7 +237,7 @@ def _cap_lanes(lanes: dict[str, Lane]) -> dict[str, Lane]:
 def start_call(session: Session, event: Event, call: str) -> None:
     entry = RunningCall(tool=event.tool, about=about_call(event), at=event.at, lane=event.data.lane)
     running = {**session.running, call: entry}
-    # Calls whose end is never told must not pile up.
+    # Calls whose end is never reported must not pile up.
     session.running = running if len(running) <= MAX_RUNNING else dict(list(running.items())[-MAX_RUNNING:])
 
 
@@ -303,7 +306,7 @@ def remove_calls(session: Session, calls: Iterable[str]) -> None:
 
 
 def clear_running(session: Session, lane: str | None = None) -> None:
-    """Nothing runs and nothing is asked any more: in the given lane, or at all."""
+    """Forgets running calls and open questions, of one lane or of all."""
     if session.running:
         session.running = {c: r for c, r in session.running.items() if lane is not None and r.lane != lane}
     if session.asks:
@@ -331,8 +334,7 @@ def _is_about(ask: PendingQuestion, event: Event) -> bool:
     return (ask.tool, ask.about, ask.lane) == (event.tool, about_call(event), event.data.lane)
 
 
-# Which gates stand in the way of a session: those that refused something, until they are satisfied or what they refused
-# was done after all.
+# Open gates: those that refused something, until they are satisfied or the refused act was done after all.
 
 END_OF_TURN = "end_of_turn"
 REFUSALS = {"refused": "", "stop": END_OF_TURN, "let_go": END_OF_TURN}
@@ -365,7 +367,7 @@ def gates_satisfied(session: Session, event: Event) -> None:
 
 
 def call_done(session: Session, event: Event) -> None:
-    """The same call went through: whatever refused it has let it pass."""
+    """Closes the gates that refused this very call: it went through."""
     if session.open_gates:
         about = about_call(event)
         _close_gates(
@@ -385,7 +387,7 @@ def _close_gates(session: Session, names: Iterable[str]) -> None:
         session.open_gates = {name: gate for name, gate in session.open_gates.items() if name not in gone}
 
 
-# What a person typed, told apart from what the agent or Holdfast itself put into a prompt.
+# A person's words in a prompt, without what the agent or Holdfast added.
 
 
 # Claude Code's message to itself about a background task.
@@ -393,11 +395,11 @@ _NOTIFICATION = re.compile(r"<task-notification>.*?<summary>(.*?)</summary>", re
 
 
 def prompt_text(data: PromptSubmitted) -> str:
-    """Without the contexts that hooks put before it; empty when nothing else is in it. Of what an agent tells itself about
-    a task in the background: the sentence that says what became of it."""
+    """Without the contexts that hooks put before it; empty when nothing else is in it. Of an agent's message to itself about
+    a background task: the sentence with its result."""
     text = without_contexts(data.prompt).strip()
-    told = _NOTIFICATION.match(text) if data.synthetic else None
-    return told[1].strip() if told else text
+    summary = _NOTIFICATION.match(text) if data.synthetic else None
+    return summary[1].strip() if summary else text
 
 
 def is_synthetic(data: PromptSubmitted) -> bool:

@@ -1,4 +1,4 @@
-"""Events → documents. Pure: the state of a session is what its log says, in whatever order the log says it."""
+"""Reduces events to documents. Pure, and independent of the order of events of one moment."""
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ids import session_alias
 from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
-from holdfast.core.kinds.session_events import TurnAnswerRead, TurnFacts, TurnProcessed
+from holdfast.core.kinds.session_events import TurnAnswerRead, TurnProcessed
 from holdfast.core.ports import Reader, Ref
 from holdfast.features.sessions.state import event_handlers
 from holdfast.features.sessions.state.documents import (  # fmt: skip
@@ -63,11 +63,11 @@ SUMS = ("turns", "ms", "tools", "failed", "sessions", *TOKEN_SUMS)
 MAX_PROJECTS = 60
 OTHER_PROJECTS = "…"
 LONGEST_TURN_MS = 12 * 3_600_000
-"""A turn that was left open overnight is not a night's work."""
+"""Caps a turn that was left open overnight."""
 
 
 def local_day(at: int) -> str:
-    """In the time zone of this machine: said by the job that sees the turn, so that replay needs no time zone."""
+    """In the time zone of this machine. Jobs write it into the event, so that replay needs no time zone."""
     try:
         return datetime.fromtimestamp(at / 1000).astimezone().date().isoformat()
     except (ValueError, OverflowError, OSError):
@@ -101,7 +101,7 @@ def _day_of_event(event: Event) -> str:
         return data.day
     # Older events name no day: then by UTC, as every replay gives the same.
     at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
-    # A bound, because times beyond the calendar would raise.
+    # Bounded: times beyond the calendar would raise.
     return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
 
 
@@ -109,7 +109,7 @@ def _added_sums(event: Event) -> Mapping[str, int]:
     data: TurnProcessed | ModelAnswered = event.data
     if isinstance(data, ModelAnswered):
         return _token_sums(data)
-    return data.more or growth_of(_turn_from_facts(data.n, data.facts), None)
+    return data.more or growth_of(Turn(n=data.n, **msgspec.structs.asdict(data.facts)), None)
 
 
 def _token_sums(data: ModelAnswered) -> dict[str, int]:
@@ -120,10 +120,6 @@ def _token_sums(data: ModelAnswered) -> dict[str, int]:
         name = "cache_write" if kind.startswith("cache_write") else kind
         tokens[name] = tokens.get(name, 0) + n
     return tokens
-
-
-def _turn_from_facts(n: int, facts: TurnFacts) -> Turn:
-    return Turn(n=n, at=facts.at, end=facts.end, tools=facts.tools, failed=facts.failed)
 
 
 def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
@@ -215,21 +211,21 @@ def _note_event(session: Session, event: Event) -> None:
     session.seq = event.seq
     # Events come in any order; activity never goes back.
     session.at = max(session.at, event.at)
-    session.branch, session.cwd = data.branch or session.branch, data.cwd or session.cwd
-    if not data.lane:  # A subagent may have another model, and in Codex it keeps a transcript of its own.
-        session.model, session.transcript = data.model or session.model, data.transcript or session.transcript
     # The first project stays; an agent may change folders.
     session.agent, session.project = session.agent or event.agent, session.project or event.project
+    # A subagent may have another model, and in Codex it keeps a transcript of its own.
+    for name in ("branch", "cwd") if data.lane else ("branch", "cwd", "model", "transcript"):
+        if value := getattr(data, name):
+            setattr(session, name, value)
     if data.pid:
         session.hook = (data.pid, data.pid_start)
-    if data.process:
-        session.process = data.process
+    session.process = data.process or session.process
     if session.status == COMPLETED and proves_life(session, event):
         reactivate_session(session)
 
 
 def _update_state(session: Session, event: Event) -> None:
-    """The state follows from the facts, so that no order of events can leave an illegal one."""
+    """Computes the state from the facts, so that no order of events leaves an illegal one."""
     if session.status == COMPLETED:
         clear_running(session)
         end_all_lanes(session, event)
@@ -264,11 +260,7 @@ def _reduce_turn(doc: TurnDocument | None, event: Event, ref: Ref) -> TurnDocume
     turn = copy.copy(doc) if doc else TurnDocument(session=event.session)
     turn.n, turn.project = n, event.project
     data: TurnProcessed = event.data
-    facts = data.facts
-    return msgspec.structs.replace(
-        turn, id=facts.id, origin=facts.origin, prompt=facts.prompt, answer=facts.answer, at=facts.at, end=facts.end,
-        how=facts.how, tools=facts.tools, failed=facts.failed, first=facts.first, seq=facts.seq, status=COMPLETED,
-    )  # fmt: skip
+    return msgspec.structs.replace(turn, **msgspec.structs.asdict(data.facts), status=COMPLETED)
 
 
 def _reduce_summary(_doc: Summary | None, event: Event, _ref: Ref) -> Summary:
@@ -303,7 +295,7 @@ PAGE = 200
 
 
 def wanted_session(call: Call) -> Session:
-    """By `id`; without one the session of whoever asks, else the latest in the project, else the latest of all."""
+    """By `id`; without one the caller's session, else the latest in the project, else the latest of all."""
     session_id = str(call.args.get("id") or "").strip()
     if session_id:
         return find_session(call.reader, session_id)
@@ -314,7 +306,7 @@ def wanted_session(call: Call) -> Session:
         latest = SESSION.list(call.reader, project=project, limit=1)
         if latest:
             return latest[0][1]
-    raise CommandRefused("there is no session yet", fix="Start your agent in a project, then: holdfast who")
+    raise CommandRefused("no session is recorded yet", fix="Start your agent in a project, then: holdfast who")
 
 
 def find_session(reader: Reader, session_id: str) -> Session:
@@ -322,19 +314,17 @@ def find_session(reader: Reader, session_id: str) -> Session:
     exact = SESSION.load(reader, session_id)
     if exact:
         return exact
-    candidates = [doc for _, doc in SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)]
-    candidates = candidates or [
-        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(key) == session_id
-    ]
-    if len(candidates) == 1:
-        return candidates[0]
-    if not candidates:
-        raise CommandRefused(
-            f"there is no session {one_line(session_id, 80)!r}", fix="See: holdfast session list --all"
-        )
-    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in candidates[:MAX_CANDIDATES])
-    more = " …" if len(candidates) > MAX_CANDIDATES else ""
-    raise CommandRefused(f"{one_line(session_id, 80)!r} may be {named}{more}", fix="Give more of the id.")
+    found = SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)
+    if not found:
+        found = [row for row in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(row[0]) == session_id]
+    if len(found) == 1:
+        return found[0][1]
+    wanted = repr(one_line(session_id, 80))
+    if not found:
+        raise CommandRefused(f"there is no session {wanted}", fix="See: holdfast session list --all")
+    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for _, doc in found[:MAX_CANDIDATES])
+    more = " …" if len(found) > MAX_CANDIDATES else ""
+    raise CommandRefused(f"{wanted} is ambiguous: {named}{more}", fix="Give more of the id.")
 
 
 def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[Session]:

@@ -47,7 +47,7 @@ from holdfast.features.sessions.views.figures import (
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
-# Active sessions stand in the index under one of two names (`reducer.facets`).
+# Active sessions have one of two statuses in the index (`reducer.facets`).
 LIVE = (WATCHED, ACTIVE)
 # Smaller comes first.
 URGENCY = {"permission": 0, "question": 0, "failed": 1}
@@ -64,76 +64,37 @@ class Need(msgspec.Struct, frozen=True):
     since: int
 
 
-class SessionRow(msgspec.Struct, kw_only=True):
-    """A session in a list: what it is, its figures, what it does now."""
-
-    id: str
-    alias: str
-    agent: str
-    project: str
-    branch: str
-    title: str
-    status: str
-    state: str
-    reason: str
-    end: str
-    """The reason in words."""
-    detail: str
-    started_at: int
-    at: int
-    since: int
-    ended_at: int
-    restarts: int
-    parent: str
-    parent_reason: str
-    duration_ms: int
-    turns_count: int
-    prompts: int
-    tools: int
-    failed: int
-    denied: int
-    edits: int
-    compactions: int
-    open_gates: int
-    tokens: dict[str, int] | None
-    """By kind; None while nobody told any."""
-    total_tokens: int | None
-    cost: int | None
-    """Micro-dollars; None where no price is known."""
-    unpriced: list[str]
-    reported_cost: int | None
-    """What the agent itself says, where that is another figure."""
-    needs: Need | None
-    turn_n: int
-    turn_at: int
-    prompt: str
-    doing: str
-    lanes_open: int
-    pid: int
+def _pick(source: object, names: str) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names.split()}
 
 
-def session_row(session: Session, figures: Figures) -> SessionRow:
-    turn = session.turn
-    return SessionRow(
-        id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
-        title=session.title, status=session.status, state=figures.state, reason=session.reason,
-        end=describe_end(session.reason, session.detail), detail=session.detail,
-        started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
-        restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
-        duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
-        failed=figures.failed, denied=figures.denied, edits=figures.edits, compactions=figures.compactions,
-        open_gates=figures.open_gates, tokens=figures.spent.tokens, total_tokens=figures.spent.total_tokens,
-        cost=figures.spent.cost, unpriced=figures.spent.unpriced, reported_cost=figures.spent.reported,
-        needs=_session_need(session) if figures.state == WAITING else None,
-        turn_n=figures.turns, turn_at=turn.at if turn else 0, prompt=turn.prompt if turn else "",
-        doing=_current_activity(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
-        pid=session.process.pid if session.process else 0,
-    )  # fmt: skip
+def session_row(session: Session, figures: Figures) -> dict[str, Any]:
+    """A session in a list: what it is, its figures, what it does now. `tokens` is by kind; `cost` is in micro-dollars, and
+    `reported_cost` what the agent itself says, where that is another figure. None is what nobody reported."""
+    turn, spent = session.turn, figures.spent
+    row: dict[str, Any] = to_plain({
+        **_pick(session, "id agent project branch title status reason detail started_at at since ended_at restarts"),
+        **_pick(session, "parent parent_reason"),
+        **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates"),
+        **_pick(spent, "tokens total_tokens cost unpriced"),
+        "alias": session_alias(session.id),
+        "end": describe_end(session.reason, session.detail),
+        "turns_count": figures.turns,
+        "tools": figures.calls,
+        "reported_cost": spent.reported,
+        "needs": _session_need(session) if figures.state == WAITING else None,
+        "turn_n": figures.turns,
+        "turn_at": turn.at if turn else 0,
+        "prompt": turn.prompt if turn else "",
+        "doing": _current_activity(session),
+        "lanes_open": sum(not lane.end for lane in session.lanes.values()),
+        "pid": session.process.pid if session.process else 0,
+    })  # fmt: skip
+    return row
 
 
 def row_of(session: Session, call: Call) -> dict[str, Any]:
-    row: dict[str, Any] = to_plain(session_row(session, figures_of(session, call.reader, call.now, call.settings)))
-    return row
+    return session_row(session, figures_of(session, call.reader, call.now, call.settings))
 
 
 def _session_need(session: Session) -> Need | None:
@@ -211,7 +172,7 @@ def show_session(call: Call) -> dict[str, Any]:
     figures = figures_of(doc, call.reader, call.now, call.settings)
     turns = Turns(doc, call.reader).latest(_page_limit(call, 10, "turns"))
     return {
-        **to_plain(session_row(doc, figures)),
+        **session_row(doc, figures),
         **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
@@ -220,7 +181,7 @@ def show_session(call: Call) -> dict[str, Any]:
 
 
 def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
-    """With what it spent; `tokens` is null where nobody told any."""
+    """With what it spent; `tokens` is null where nobody reported any."""
     spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
     return {
         **to_plain(turn), "tokens": spent.tokens, "total_tokens": spent.total_tokens, "cost": spent.cost,
@@ -229,14 +190,10 @@ def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
 
 
 def _session_details(doc: Session) -> dict[str, Any]:
-    return {
-        "cwd": doc.cwd, "transcript": doc.transcript, "model": doc.model, "origin": doc.origin,
-        "source": doc.source, "lanes": to_plain(doc.lanes), "lanes_seen": doc.lanes_seen,
-        "children": doc.children, "children_seen": doc.children_seen,
-        "process": msgspec.structs.asdict(doc.process) if doc.process else None,
-        "gates": to_plain(doc.open_gates), "running": to_plain(doc.running), "asks": to_plain(doc.asks), "turn": to_plain(doc.turn),
-        "injected": doc.injected, "first_seq": doc.first_seq, "seq": doc.seq, "events": doc.events,
-    }  # fmt: skip
+    names = "cwd transcript model origin source lanes lanes_seen children children_seen running asks turn injected first_seq seq events"
+    details: dict[str, Any] = to_plain({**_pick(doc, names), "gates": doc.open_gates})
+    # With the fields that are empty, too.
+    return {**details, "process": msgspec.structs.asdict(doc.process) if doc.process else None}
 
 
 def summary_view(doc: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
@@ -421,14 +378,14 @@ def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, An
 
 
 def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
-    """`tokens` is None where none were told: an agent that tells none has not used none."""
+    """`tokens` is None where none were reported, which does not mean that none were used."""
     every = {name: sums.get(name, 0) for name in DAY_SUMS}
     # 0 is a figure, absent is unknown.
     token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
     return {**every, "tokens": sum(token_sums) if token_sums else None}
 
 
-# One line about a session for its agent's screen: what it cost, how full its context is, what stands in its way.
+# One line about a session for its agent's screen: its cost, how full its context is, open gates.
 
 SEPARATOR = " · "
 MAX_OTHERS = 50

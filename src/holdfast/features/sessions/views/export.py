@@ -213,7 +213,7 @@ def export(call: Call) -> dict[str, Any]:
     """In pieces, so that a long session needs no memory: ask again with `after` until `next` is empty."""
     name = str(call.args.get("format") or "md")
     if name not in (*READABLE, "jsonl"):
-        raise CommandRefused(f"there is no format {name!r}", fix="There are: md, jsonl, html.")
+        raise CommandRefused(f"unknown export format {name!r}", fix="Use one of: md, jsonl, html.")
     session = wanted_session(call)
     after = int(call.args.get("after") or 0)
     # JSONL is the log itself; readable formats show what the timeline shows.

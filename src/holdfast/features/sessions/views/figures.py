@@ -21,7 +21,7 @@ class Spent(msgspec.Struct, kw_only=True, frozen=True):
     """Tokens and money of a session or a turn."""
 
     tokens: dict[str, int] | None
-    """By kind (`usage.model.KINDS`); a kind that nobody told is absent. None while nobody told any."""
+    """By kind (`usage.model.KINDS`); a kind that nobody reported is absent. None while nobody reported any."""
     total_tokens: int | None
     cost: int | None
     """Micro-dollars; None where no price is known."""
@@ -78,7 +78,7 @@ def build_figures(session: Session, spending: Spending, now: int, settings: Sess
 
 
 def price_table() -> PriceTable:
-    """A list of own prices that cannot be read is told by `holdfast cost`; here the shipped prices stand in for it."""
+    """The shipped prices where own prices cannot be read; `holdfast cost` reports the problem."""
     try:
         return current_table()
     except BadPrices:
@@ -139,7 +139,7 @@ def format_counted(n: int, noun: str) -> str:
 
 
 def format_tokens(spent: Spent) -> str:
-    """By kind; a kind that nobody told is left out."""
+    """By kind; a kind that nobody reported is left out."""
     if spent.tokens is None:
         return UNKNOWN
     return ", ".join(f"{n} {TOKEN_NAMES[kind]}" for kind, n in spent.tokens.items() if kind in TOKEN_NAMES)

@@ -52,15 +52,6 @@ class OutlineTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
     """As every list writes it: the page's script has no rules of its own for money."""
 
 
-class Outline(msgspec.Struct, kw_only=True):
-    id: str
-    turns: list[OutlineTurn]
-    rows: int
-    block_rows: int = BLOCK_ROWS
-    open: bool = False
-    """Whether more may come."""
-
-
 def outline(call: Call) -> dict[str, Any]:
     """The turns from `turn` on (else all), with the rows that `only` leaves."""
     session, since = wanted_session(call), int(call.args.get("turn") or 0)
@@ -74,8 +65,10 @@ def outline(call: Call) -> dict[str, Any]:
     figures = figures_of(session, call.reader, call.now, call.settings)
     made = _split_rows(listed, numbers, figures, with_start=not since)
     rows = sum(turn.rows for turn in made)
-    value: dict[str, Any] = to_plain(Outline(id=session.id, turns=made, rows=rows, open=not session.ended_at))
-    return value
+    # `open`: more may come.
+    return {
+        "id": session.id, "turns": to_plain(made), "rows": rows, "block_rows": BLOCK_ROWS, "open": not session.ended_at,
+    }  # fmt: skip
 
 
 def _turns_from(turns: Turns, first: int) -> list[Turn]:
@@ -121,49 +114,20 @@ def _outline_turn(turn: Turn, numbers: Sequence[int], figures: Figures) -> Outli
 COUNTED = ("prompts", "tools", "failed", "denied", "edits", "compactions", "injected")
 
 
-class Moment(msgspec.Struct, kw_only=True):
-    """A session right after one of its events, and what that event changed."""
-
-    id: str
-    seq: int
-    at: int
-    kind: str
-    tool: str
-    state: str
-    reason: str
-    model: str
-    branch: str
-    turn: int
-    prompt: str
-    turn_at: int
-    running: list[dict[str, Any]]
-    asks: list[dict[str, Any]]
-    gates: dict[str, Any]
-    lanes: list[dict[str, Any]]
-    counts: dict[str, int]
-    changed: list[str]
-    """Names of what is not as it was before the event."""
-    previous: int
-    """The row before, 0 at the first."""
-    next: int
-    document: dict[str, Any]
-
-
 def moment(call: Call) -> dict[str, Any]:
     """After event `seq`, or after the `offset`-th row from event `start` on; without either, after the last row."""
     session = wanted_session(call)
     event = _chosen_event(call, session)
     before, after = folded_sessions.around(call.reader, session.id, event.seq)
     if after is None:
-        raise CommandRefused(f"nothing was known of this session at event {event.seq}")
-    kinds = filtered_kinds(call)
-    made = _build_moment(event, before, after)
-    made.previous = _neighbour_seq(
-        call.reader, EventQuery(session=session.id, kinds=kinds, before=event.seq, newest=True)
-    )
-    made.next = _neighbour_seq(call.reader, EventQuery(session=session.id, kinds=kinds, after=event.seq))
-    value: dict[str, Any] = to_plain(made)
-    return value
+        raise CommandRefused(f"this session did not exist yet at event {event.seq}")
+    query = EventQuery(session=session.id, kinds=filtered_kinds(call))
+    return {
+        **_moment_of(event, before, after),
+        # The rows next to it; 0 where there is none.
+        "previous": _neighbour_seq(call.reader, msgspec.structs.replace(query, before=event.seq, newest=True)),
+        "next": _neighbour_seq(call.reader, msgspec.structs.replace(query, after=event.seq)),
+    }
 
 
 def _chosen_event(call: Call, session: Session) -> Event:
@@ -179,12 +143,12 @@ def _chosen_event(call: Call, session: Session) -> Event:
         event_query = msgspec.structs.replace(query, newest=True, limit=1)
     events = call.reader.events(event_query)
     if not events:
-        raise CommandRefused(f"event {seq or start} is not one of this session")
+        raise CommandRefused(f"event {seq or start} does not belong to this session")
     return events[-1]
 
 
 class FoldedSessions:
-    """Documents along the way of a fold, so that stepping through a long session does not begin anew each time.
+    """Documents along the way of a fold, so that stepping through a long session does not start over each time.
 
     Kept by the delivery key of the session's first event and by the number of erasures: what was erased is not kept.
     """
@@ -243,17 +207,18 @@ def _neighbour_seq(reader: Reader, query: EventQuery) -> int:
     return events[0].seq if events else 0
 
 
-def _build_moment(event: Event, before: Session | None, after: Session) -> Moment:
-    turn = after.turn
-    return Moment(
-        id=after.id, seq=event.seq, at=event.at, kind=event.kind, tool=event.tool, state=after.state,
-        reason=after.reason, model=after.model, branch=after.branch, turn=turn.n if turn else 0,
-        prompt=turn.prompt if turn else "", turn_at=turn.at if turn else 0,
-        running=to_plain(list(after.running.values())), asks=to_plain(after.asks), gates=to_plain(after.open_gates),
-        lanes=[{"id": lane, **to_plain(one)} for lane, one in after.lanes.items() if not one.end],
-        counts={name: getattr(after, name) for name in COUNTED}, changed=_changed_names(before, after),
-        previous=0, next=0, document=to_plain(after),
-    )  # fmt: skip
+def _moment_of(event: Event, before: Session | None, after: Session) -> dict[str, Any]:
+    """A session right after one of its events, and the names of what that event changed."""
+    turn, document = after.turn, to_plain(after)
+    facts = {name: document[name] for name in ("id", "state", "reason", "model", "branch", "asks")}
+    return {
+        **facts, "seq": event.seq, "at": event.at, "kind": event.kind, "tool": event.tool,
+        "turn": turn.n if turn else 0, "prompt": turn.prompt if turn else "", "turn_at": turn.at if turn else 0,
+        "running": list(document["running"].values()), "gates": document["open_gates"],
+        "lanes": [{"id": lane, **to_plain(one)} for lane, one in after.lanes.items() if not one.end],
+        "counts": {name: document[name] for name in COUNTED}, "changed": _changed_names(before, after),
+        "document": document,
+    }  # fmt: skip
 
 
 def _changed_names(before: Session | None, after: Session) -> list[str]:

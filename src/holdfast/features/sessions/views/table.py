@@ -15,6 +15,7 @@ from holdfast.features.sessions.views.figures import figures_of, shown_state
 PAGE, LARGEST_PAGE = 100, 500
 READ_AT_ONCE = 500
 MOST_READ = 20_000
+CHOICES = ("project", "agent", "branch", "model")
 STATES = ("waiting", "working", "idle", "ended")
 
 SORTS: dict[str, Callable[[Session], Any]] = {
@@ -29,7 +30,7 @@ SORTS: dict[str, Callable[[Session], Any]] = {
     "duration": lambda session: session.at - session.started_at,
     "failed": lambda session: session.failed,
 }
-"""Columns that stand in the document. Tokens and money are read for each session."""
+"""Columns of the document. Tokens and money are read for each session."""
 
 
 class Filters(msgspec.Struct, kw_only=True, frozen=True):
@@ -46,7 +47,7 @@ class Filters(msgspec.Struct, kw_only=True, frozen=True):
     min_tokens: int = 0
     min_cost: int = 0
     costs: dict[str, int] = {}
-    """Micro-dollars by session, from whoever knows them: this feature does not."""
+    """Micro-dollars by session, from the caller: this feature does not know them."""
     sort: str = "last"
     reverse: bool = False
     offset: int = 0
@@ -90,19 +91,21 @@ def _all_sessions(reader: Reader) -> Iterator[Session]:
 
 
 def _matches_filters(session: Session, filters: Filters, call: Call) -> bool:
-    return (
-        (not filters.project or session.project == filters.project)
-        and (not filters.agent or session.agent == filters.agent)
-        and (not filters.branch or session.branch == filters.branch)
-        and (not filters.model or session.model == filters.model)
-        and session.at >= filters.since
-        and (not filters.until or session.started_at <= filters.until)
-        and _has_text(session, filters.text.lower())
-        # The cheap comparisons come first, those that read more documents last.
-        and (not filters.state or shown_state(session, call.now, call.settings) == filters.state)
-        and (not filters.min_cost or filters.costs.get(session.id, 0) >= filters.min_cost)
-        and (not filters.min_tokens or _session_tokens(session, call) >= filters.min_tokens)
-    )
+    wanted = {name: getattr(filters, name) for name in CHOICES}
+    if any(value and getattr(session, name) != value for name, value in wanted.items()):
+        return False
+    if session.at < filters.since or (filters.until and session.started_at > filters.until):
+        return False
+    # The cheap comparisons come first, those that read more documents last.
+    return _has_text(session, filters.text.lower()) and _fits_figures(session, filters, call)
+
+
+def _fits_figures(session: Session, filters: Filters, call: Call) -> bool:
+    if filters.state and shown_state(session, call.now, call.settings) != filters.state:
+        return False
+    if filters.min_cost and filters.costs.get(session.id, 0) < filters.min_cost:
+        return False
+    return not filters.min_tokens or _session_tokens(session, call) >= filters.min_tokens
 
 
 def _has_text(session: Session, text_filter: str) -> bool:
@@ -141,4 +144,4 @@ def _filter_choices(sessions: list[Session]) -> dict[str, list[str]]:
                 counted[value] = counted.get(value, 0) + 1
         return sorted(counted, key=lambda value: (-counted[value], value))[:most]
 
-    return {name: named(name) for name in ("project", "agent", "branch", "model")} | {"state": list(STATES)}
+    return {name: named(name) for name in CHOICES} | {"state": list(STATES)}

@@ -4,7 +4,7 @@ A call is one row: its start and its end are paired by the agent's id of the cal
 lane, tool, input and order within the turn.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,6 @@ from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPa
 from holdfast.core.kinds.agent_events import (
     CompactStarted,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     SubagentEnded,
     TurnEnded,
@@ -130,30 +129,8 @@ class CallPairing:
         """The end of each call, by lane and id, that did not begin again."""
 
     def add(self, event: Event) -> None:
-        kind, data = event.kind, event.data
-        if kind == "tool.started":
-            self._start(event)
-        elif kind in TOOL_ENDS:
-            self._end(event)
-        elif isinstance(data, DecisionMade):
-            if data.verdict == "deny" and data.of_kind == "tool.started":
-                self._deny(data.of, _reasons_text(data.reasons), event.seq)
-        elif isinstance(data, AnswerUndelivered):
-            if not data.instead:
-                self._let_through(data.of)
-        elif kind == "permission.denied":
-            match = self._matching(event, self.open)
-            if match:
-                self._deny(match.seq, data.reason, event.seq)
-        elif kind == "prompt.submitted":
-            if prompt_text(data) and not is_synthetic(data):
-                self._close_turn(data.lane, "not ended")
-        elif kind in ("turn.interrupted", "turn.escaped"):
-            self._close_turn("", "interrupted")
-        elif kind in ("turn.ended", "turn.failed", "turn.recovered"):
-            self._close_turn(event.get("lane", ""), "not ended")
-        elif kind in ("session.ended", "session.lost"):
-            self._close_turn(None, "interrupted" if kind == "session.lost" else "not ended")
+        if handle := _PAIRING.get(event.kind):
+            handle(self, event)
 
     def _start(self, event: Event) -> None:
         call = (event.data.lane, event.data.call)
@@ -191,6 +168,15 @@ class CallPairing:
         self.folded.add(start.seq)
         self.outcomes.pop(start.seq, None)
 
+    def _decided(self, event: Event) -> None:
+        data: DecisionMade = event.data
+        if data.verdict == "deny" and data.of_kind == "tool.started":
+            self._deny(data.of, _reasons_text(data.reasons), event.seq)
+
+    def _refused(self, event: Event) -> None:
+        if match := self._matching(event, self.open):
+            self._deny(match.seq, event.data.reason, event.seq)
+
     def _deny(self, start: int, reason: str, by: int) -> None:
         event = self.open.pop(start, None)
         if event:
@@ -199,9 +185,10 @@ class CallPairing:
             self.refused_by[by] = event
             self.folded.add(by)
 
-    def _let_through(self, start: int) -> None:
+    def _undelivered(self, event: Event) -> None:
         """The refusal did not reach the agent: the call runs."""
-        if self.outcomes.get(start) == "denied" and start in self._left:
+        start = event.data.of
+        if not event.data.instead and self.outcomes.get(start) == "denied" and start in self._left:
             self.open[start] = self._left.pop(start)
             del self.outcomes[start], self.reasons[start]
 
@@ -216,21 +203,44 @@ class CallPairing:
                 self.outcomes[seq] = outcome
                 self._left[seq] = self.open.pop(seq)
 
+    def _prompted(self, event: Event) -> None:
+        if prompt_text(event.data) and not is_synthetic(event.data):
+            self._close_turn(event.data.lane, "not ended")
+
     def _matching(self, end: Event, among: dict[int, Event]) -> Event | None:
         """The start of the same call by its id; without one the oldest of the same input, else of the same tool."""
         data: ToolPayload = end.data
-        starts = [e for e in among.values() if e.data.lane == data.lane]
-        if data.call:
-            named = [e for e in starts if e.data.call == data.call]
-            if named:
-                # The latest: ids may be used again.
-                return named[-1]
+        starts = [start for start in among.values() if start.data.lane == data.lane]
+        named = [start for start in starts if start.data.call == data.call]
+        if data.call and named:
+            return named[-1]  # The latest: ids may be used again.
         # Two different ids are never the same call.
-        alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
-        same_input = [e for e in alike if e.data.input == data.input]
-        # A call that was denied did not run: another input shows that this is the end of another call.
-        ran = [e for e in alike if self.outcomes.get(e.seq) != "denied"]
-        return next(iter(same_input), None) or (next(iter(ran), None) if not data.call else None)
+        alike = [start for start in starts if start.tool == end.tool and not (start.data.call and data.call)]
+        same_input = [start for start in alike if start.data.input == data.input]
+        return next(iter([*same_input, *self._ran(alike, data.call)]), None)
+
+    def _ran(self, starts: list[Event], call: str) -> list[Event]:
+        """A call that was denied did not run: another input shows that this is the end of another call."""
+        return [] if call else [start for start in starts if self.outcomes.get(start.seq) != "denied"]
+
+
+_PAIRING: dict[str, Callable[[CallPairing, Event], None]] = {
+    "tool.started": CallPairing._start,
+    **dict.fromkeys(TOOL_ENDS, CallPairing._end),
+    "decision.made": CallPairing._decided,
+    "answer.undelivered": CallPairing._undelivered,
+    "permission.denied": CallPairing._refused,
+    "prompt.submitted": CallPairing._prompted,
+    **dict.fromkeys(
+        ("turn.interrupted", "turn.escaped"), lambda pairing, _event: pairing._close_turn("", "interrupted")
+    ),
+    **dict.fromkeys(
+        ("turn.ended", "turn.failed", "turn.recovered"),
+        lambda pairing, event: pairing._close_turn(event.get("lane", ""), "not ended"),
+    ),
+    "session.ended": lambda pairing, _event: pairing._close_turn(None, "not ended"),
+    "session.lost": lambda pairing, _event: pairing._close_turn(None, "interrupted"),
+}
 
 
 def pair_calls(events: Iterable[Event]) -> CallPairing:
@@ -294,7 +304,7 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
 
 
 def _is_repeated(data: PromptSubmitted, turn: Turn | None) -> bool:
-    """The prompt that opened the turn, told once more by hooks that are registered twice."""
+    """The prompt that opened the turn, reported again by hooks that are registered twice."""
     same = turn is not None and bool(turn.id) and turn.id == data.turn
     return same and not data.lane and turn is not None and turn.prompt == one_line(prompt_text(data))
 
@@ -335,7 +345,7 @@ def _is_silent(data: object) -> bool:
 
 
 def _lane_of(data: Any, session: Session) -> tuple[str, str]:
-    """Name and type. Some agents tell the type only when a subagent begins, Cursor only the type when it ends."""
+    """Name and type. Some agents report the type only when a subagent begins, Cursor only the type when it ends."""
     lane, lane_type = data.get("lane", ""), data.get("lane_type", "")
     known_lane = session.lanes.get(lane)
     return lane or lane_type, lane_type or (known_lane.type if known_lane else "")
@@ -353,14 +363,8 @@ def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, 
         _add_end(row, event, pairing, later if isinstance(later, ToolExitRead) else None)
     elif event.kind == "tool.started":
         _add_unended(row, event, session, pairing)
-    elif isinstance(data, DecisionMade):
-        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
-        row.injected = sum(context.tokens for context in data.contexts)
-        # In a row of its own a denial says what it denied.
-        if refused := pairing.refused_by.get(event.seq):
-            row.text = f"denied: {about_call(refused) or refused.tool} — {row.reason}"
-    elif isinstance(data, AnswerUndelivered):
-        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
+    elif isinstance(data, DecisionMade | AnswerUndelivered):
+        _add_decision(row, event, pairing.refused_by.get(event.seq))
     elif isinstance(data, PromptSubmitted):
         row.synthetic = is_synthetic(data)
     elif isinstance(later, TurnAnswerRead):
@@ -368,6 +372,16 @@ def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, 
     if event.kind == "turn.ended" and not row.text:
         row.label = "turn ended"  # What was answered is not known.
     return row
+
+
+def _add_decision(row: Row, event: Event, refused: Event | None) -> None:
+    data: DecisionMade | AnswerUndelivered = event.data
+    row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
+    if isinstance(data, DecisionMade):
+        row.injected = sum(context.tokens for context in data.contexts)
+    # In a row of its own a denial says what it denied.
+    if refused:
+        row.text = f"denied: {about_call(refused) or refused.tool} — {row.reason}"
 
 
 def _add_end(row: Row, event: Event, pairing: CallPairing, exit_read: ToolExitRead | None) -> None:
@@ -401,42 +415,61 @@ def label_of(event: Event) -> str:
 
 
 def text_of(event: Event) -> str:
-    data = event.data
-    if isinstance(data, PromptSubmitted):
-        return prompt_text(data)
-    if isinstance(data, SessionStarted):
-        return "" if data.source in ORDINARY_STARTS else data.source
-    if event.kind == "subagent.started":
-        return ""  # Its type is its lane's; where it is told as a session of its own, how that began says nothing.
-    if isinstance(data, SessionEnded):
-        return ENDS_IN_WORDS.get(data.reason, data.reason)
-    if event.kind in ("turn.ended", "turn.failed", "notification", "subagent.ended"):
-        return str(data.message or data.get("error") or "")
-    if isinstance(data, DecisionMade):
-        sources = ", ".join(context.source for context in data.contexts)
-        if data.verdict in ("", "none"):
-            return f"injected context: {sources}" if sources else "; ".join(data.notices)
-        return f"{VERDICTS.get(data.verdict, data.verdict)}: {_reasons_text(data.reasons) or sources}"
-    if isinstance(data, AnswerUndelivered):
-        return f"denied: {_reasons_text(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
-    if event.kind in RULE_KINDS:
-        return _rule_text(event)
+    if text := _TEXTS.get(event.kind):
+        return text(event.data)
     if event.tool:
         return about_call(event)
-    fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
-    return str(next((field for field in fields if field), ""))
+    fields = (event.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
+    return str(next(filter(None, fields), ""))
+
+
+def _start_text(data: SessionStarted) -> str:
+    return "" if data.source in ORDINARY_STARTS else data.source
+
+
+def _message_text(data: Any) -> str:
+    return str(data.message or data.get("error") or "")
+
+
+def _decision_text(data: DecisionMade) -> str:
+    sources = ", ".join(context.source for context in data.contexts)
+    if data.verdict in ("", "none"):
+        return f"injected context: {sources}" if sources else "; ".join(data.notices)
+    return f"{VERDICTS.get(data.verdict, data.verdict)}: {_reasons_text(data.reasons) or sources}"
+
+
+def _undelivered_text(data: AnswerUndelivered) -> str:
+    return f"denied: {_reasons_text(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
 
 
 def _reasons_text(reasons: Sequence[str]) -> str:
     return "; ".join(without_fences(reason) for reason in reasons)
 
 
-def _rule_text(event: Event) -> str:
-    data = event.data
-    if isinstance(data, CheckFinished):
-        return f"{data.verdict.replace('_', ' ')}: {data.command or data.runner} ({data.why})"
-    if isinstance(data, GitActed):
-        return f"{data.verb} {data.after.branch} {data.after.head[:8]}".strip()
+def _check_text(data: CheckFinished) -> str:
+    return f"{data.verdict.replace('_', ' ')}: {data.command or data.runner} ({data.why})"
+
+
+def _act_text(data: GitActed) -> str:
+    return f"{data.verb} {data.after.branch} {data.after.head[:8]}".strip()
+
+
+def _gate_text(data: Any) -> str:
     names = ", ".join(requirement_names(data.get("requirements", ())))
     message = str(data.get("what") or data.get("why") or "")
     return ": ".join(part for part in (names, message) if part)
+
+
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(RULE_KINDS, _gate_text),
+    **dict.fromkeys(("turn.ended", "turn.failed", "notification", "subagent.ended"), _message_text),
+    "prompt.submitted": prompt_text,
+    "session.started": _start_text,
+    "session.ended": lambda data: ENDS_IN_WORDS.get(data.reason, data.reason),
+    # Its type is its lane's, and its source says nothing.
+    "subagent.started": lambda _data: "",
+    "decision.made": _decision_text,
+    "answer.undelivered": _undelivered_text,
+    "check.finished": _check_text,
+    "git.acted": _act_text,
+}
