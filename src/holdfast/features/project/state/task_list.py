@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.kinds.project_events import GitFacts
 from holdfast.features.project.document.text import count_with_noun
-from holdfast.features.project.gaps import Gap, open_gaps
+from holdfast.features.project.gaps import open_gaps
 from holdfast.features.project.state import MAX_HISTORY, HistoryLine, Project, Task
 from holdfast.features.project.state.check_results import area_of, check_runs, summarise_tests, unvalidated_files
 
@@ -173,9 +173,8 @@ def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Projec
     tasks = []
     for identity, gap in gaps.items():
         task = by_identity.get(identity)
-        tasks.append(
-            _task_of_gap(gap, task.id, task.discovered_at) if task else _task_of_gap(gap, f"task_{number:03}", at)
-        )
+        id_, discovered_at = (task.id, task.discovered_at) if task else (f"task_{number:03}", at)
+        tasks.append(Task(id=id_, discovered_at=discovered_at, **msgspec.structs.asdict(gap)))
         number += task is None
     closed = [task for identity, task in by_identity.items() if identity not in gaps]
     if not closed and tasks == doc.tasks:
@@ -199,26 +198,3 @@ def is_due(doc: Project, now: int) -> bool:
 
 def by_section(tasks: list[Task]) -> dict[str, list[Task]]:
     return {name: [task for task in tasks if task.priority == level] for level, name in SECTIONS.items()}
-
-
-def _task_of_gap(gap: Gap, name: str, at: int) -> Task:
-    """A list where the rule gave a tuple: a document must not differ from its replay."""
-    return Task(
-        id=name,
-        discovered_at=at,
-        type=gap.type,
-        key=gap.key,
-        priority=gap.priority,
-        description=gap.description,
-        why=gap.why,
-        done_when=list(gap.done_when),
-        method=gap.method,
-        blocking=list(gap.blocking),
-        capabilities=list(gap.capabilities),
-        resources=list(gap.resources),
-        complexity=gap.complexity,
-        minutes=gap.minutes,
-        confidence=gap.confidence,
-        basis=gap.basis,
-        seen_at=gap.seen_at,
-    )
