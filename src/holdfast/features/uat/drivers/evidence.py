@@ -3,7 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
 from holdfast.features.uat.drivers.answers import without_fields, without_typed_code
 from holdfast.features.uat.drivers.results import SHORTEST_VALUE, response_of, text_of
-from holdfast.features.uat.drivers.shell import HIDDEN, PROGRAMS
+from holdfast.features.uat.drivers.shell import HIDDEN, programs
 from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state.step_match import use_of_event
@@ -39,7 +39,11 @@ _TOOL = b'"tool'
 _TOOL_NAME = re.compile(rb'"(?:tool_name|toolName|tool)"\s{0,9}:\s{0,9}"([^"\\]{1,300})"')
 # The arguments and the answer of a call, as Claude Code and those like it name them.
 _INPUT, _ANSWER = b'"tool_input"', b'"tool_response"'
-_PROGRAMS = tuple(program.partition("/")[0].encode() for program in PROGRAMS)
+
+
+@cache
+def _program_marks() -> tuple[bytes, ...]:
+    return tuple(program.partition("/")[0].encode() for program in programs())
 
 
 class WholeCall(NamedTuple):
@@ -88,7 +92,7 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
         at = find(body, at + 1)
     far = _end_of_arguments(body)
     # A loop and not `any`: this stands before the answer to every finished call.
-    for program in _PROGRAMS:  # noqa: SIM110
+    for program in _program_marks():  # noqa: SIM110
         if body.find(program, 0, far) >= 0:
             return True
     return False
