@@ -118,7 +118,7 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(scenario_schema()))
-    assert Condition.__struct_fields__ == assertions.CONDITIONS
+    assert Condition.__struct_fields__ == tuple(assertions.CONDITIONS)
 
 
 @given(st.binary(max_size=600))

@@ -14,8 +14,8 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
-from holdfast.features.uat.drivers.answers import without_fields, without_typed_code
-from holdfast.features.uat.drivers.results import SHORTEST_VALUE, response_of, text_of
+from holdfast.features.uat.drivers.answers import first_match, without_fields, without_typed_code
+from holdfast.features.uat.drivers.results import SHORTEST_VALUE, decode_json, response_of, text_of
 from holdfast.features.uat.drivers.shell import HIDDEN, programs
 from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
@@ -30,8 +30,6 @@ LARGEST_PAGE = 200_000
 FAR_ENOUGH = 32_768
 # Calls remembered at once; those that nobody asked for are dropped, oldest first.
 MOST_WAITING = 256
-# A link such as `- [Snapshot](page.yml)` in an answer of Playwright's MCP server.
-_PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
 
 
 # The tool's name, as the agents call it in their payloads.
@@ -137,10 +135,7 @@ def _whole_arguments(data: ToolPayload, body: bytes) -> dict[str, Any]:
 
 
 def _decode_payload(body: bytes) -> dict[str, Any]:
-    try:
-        payload = msgspec.json.decode(body) if body else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        payload = None
+    payload = decode_json(body)
     return payload if isinstance(payload, dict) else {}
 
 
@@ -189,10 +184,10 @@ def _clean_text(text: str, typed: list[str]) -> str:
 
 def read_page(event: Event) -> str:
     """Playwright MCP writes its snapshot of the page to a file beside the project and names it in its answer."""
-    match = _PAGE_FILE.search(text_of(response_of(event.body)) or event.data.output)
-    if not match or not event.project:
+    name = first_match("page_file", text_of(response_of(event.body)) or event.data.output)
+    if not name or not event.project:
         return ""
-    path = Path(event.data.cwd or event.project, match[1])
+    path = Path(event.data.cwd or event.project, name)
     return _read_text(path) if is_inside_folders(path, (event.project,)) else ""
 
 

@@ -14,8 +14,8 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.drivers.answers import images_in
-from holdfast.features.uat.drivers.results import IN_ANSWER, console_lines, response_of
+from holdfast.features.uat.drivers.answers import find_problems, images_in
+from holdfast.features.uat.drivers.results import IN_ANSWER, response_of
 from holdfast.features.uat.drivers.shell import DRIVER_FOLDERS
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.files import keyed_run_event, places_of
@@ -211,7 +211,7 @@ def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator
             continue
         lines = text.decode("utf-8", "replace").splitlines()
         new_lines = lines[max(0, first - 1) : last or None] if first else lines
-        for number, entry in enumerate(console_lines("\n".join(new_lines))):
+        for number, entry in enumerate(find_problems("\n".join(new_lines))):
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
             # The key has the number of the line: a job that runs again tells nothing twice.
             yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

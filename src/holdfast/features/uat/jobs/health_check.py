@@ -46,10 +46,10 @@ def check_url(url: str, criteria: Conditions, hosts: tuple[str, ...]) -> tuple[b
     except (OSError, http.client.HTTPException, ValueError) as error:
         return False, {"url": clean_line(url, 300), "error": clean_line(error, 200) or type(error).__name__}
     ms = int((time.monotonic() - began) * 1000)
-    result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
+    result = Result(value={}, text=text, ok=status < 400, url=url, status=status, ms=ms)
     # An expected status is judged with the other conditions; without one anything below 400 is good.
     good = result.ok if criteria.status is None else True
-    return good and meets_conditions(criteria, result, ms, None, ""), {
+    return good and meets_conditions(criteria, result, ""), {
         "url": clean_line(url, 300),
         "statusCode": status,
         "loadTime": ms,

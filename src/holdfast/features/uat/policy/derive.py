@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.drivers import assertions, hide_typed, is_unknown_driver, results
-from holdfast.features.uat.drivers.answers import page_text, without_fields
+from holdfast.features.uat.drivers.answers import is_crash, page_text, without_fields
 from holdfast.features.uat.drivers.evidence import WholeCall, clean_value, whole_call
-from holdfast.features.uat.drivers.results import Result, bound_value, is_crash, result_of, without_values
+from holdfast.features.uat.drivers.results import Result, bound_value, result_of, without_values
 from holdfast.features.uat.folders import root_of
 from holdfast.features.uat.settings import (
     ACTIVE,
@@ -228,9 +230,9 @@ def _call_end_data(
     ms = _call_duration_ms(event, begun) if begun or not call.is_later else 0
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
-    code = event.data.exit_code
-    judged = list(assertions.judge_assertions(plan, step, result, ms, code, call.use.meaning))
-    health = list(assertions.page_checks(plan, step if matched else 0, result, ms, code))
+    result = replace(result, ms=ms, exit_code=event.data.exit_code)
+    judged = list(assertions.judge_assertions(plan, step, result, call.use.meaning))
+    health = list(assertions.page_checks(plan, step if matched else 0, result))
     shown: Mapping[str, Any] = whole.given
     # What is typed is judged above and then taken out, unless the step says that it is public.
     if not _is_public(plan, step):

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
-from holdfast.features.uat.drivers.results import is_crash
+from holdfast.features.uat.drivers.answers import is_crash
 from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import figures
