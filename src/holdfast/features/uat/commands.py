@@ -19,6 +19,7 @@ from holdfast.features.uat.jobs.scenario_scan import load_catalogue
 from holdfast.features.uat.policy import derive
 from holdfast.features.uat.record import load_record
 from holdfast.features.uat.report import FORMATS
+from holdfast.features.uat.report.figures import run_summary
 from holdfast.features.uat.runner_reports.trace import parse_trace
 from holdfast.features.uat.scenarios import recorder, run_lookup, starter
 from holdfast.features.uat.settings import (
@@ -32,7 +33,6 @@ from holdfast.features.uat.settings import (
     run_id,
 )
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, merge, run
-from holdfast.features.uat.views import run_summary
 
 
 def _run_event(command_call: Call, doc: Run, kind: str, **data: Any) -> Event:

@@ -14,49 +14,15 @@ from holdfast.features.uat.jobs import session_file
 from holdfast.features.uat.jobs.scenario_scan import load_catalogue
 from holdfast.features.uat.record import load_record
 from holdfast.features.uat.report import comparison, render_report
+from holdfast.features.uat.report.figures import run_summary
 from holdfast.features.uat.report.suite import suite_view
 from holdfast.features.uat.scenarios import reader, recorder, run_lookup
 from holdfast.features.uat.scenarios.scenario import scenario_schema
-from holdfast.features.uat.settings import FAILED, PASSED, format_iso
-from holdfast.features.uat.state import RUNS, Run, steps
+from holdfast.features.uat.settings import format_iso
+from holdfast.features.uat.state import RUNS, Run
 
 LONGEST_PAGE = 500
 PAGE = 50
-
-
-def run_summary(doc: Run | None) -> dict[str, Any]:
-    if doc is None:
-        return {}
-    judged = [a.result for a in doc.assertions] + doc.asserted
-    verdicts = [steps.step_verdict(doc, step) for step in doc.steps]
-    return {
-        "id": doc.id,
-        "scenario": doc.scenario,
-        "session": doc.session,
-        "project": doc.project,
-        "status": doc.status,
-        "outcome": doc.outcome,
-        "reason": doc.reason,
-        "start": doc.start,
-        "end": doc.end,
-        "at": doc.at,
-        "step": doc.current,
-        "steps": len(doc.steps),
-        "completed": verdicts.count(PASSED),
-        "verdicts": {name: verdicts.count(name) for name in dict.fromkeys(verdicts)},
-        "flaky": sum(steps.is_flaky(step) for step in doc.steps),
-        "interrupted": doc.interrupted,
-        "source": doc.source,
-        "calls": doc.calls,
-        "failed": doc.failed,
-        "errors": doc.errors,
-        "warnings": doc.warnings,
-        "screenshots": doc.shots,
-        "assertions": {"passed": judged.count(PASSED), "failed": judged.count(FAILED), "all": len(judged)},
-        "confidence": doc.confidence,
-        "auto": doc.auto,
-        "archived": bool(doc.archived),
-    }
 
 
 def list_runs(call: Call) -> dict[str, Any]:
