@@ -28,7 +28,7 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.document.old_formats import describe_adoption
+from holdfast.features.project.document.adoption import describe_adoption
 from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
     ACTIVITY,

@@ -13,7 +13,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
 from holdfast.core.times import parse_moment
 from holdfast.features.project.document import old_formats, schema
-from holdfast.features.project.document.old_formats import describe_adoption
+from holdfast.features.project.document.adoption import describe_adoption
 from holdfast.features.project.document.text import count_with_noun
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text

@@ -26,7 +26,8 @@ from holdfast.core.kinds.project_events import (
 )
 from holdfast.core.ports import Reader
 from holdfast.core.times import DAY
-from holdfast.features.project.document.old_formats import LARGEST, adopt_document
+from holdfast.features.project.document.adoption import adopt_document
+from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
 from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
