@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.features.uat.runner_reports import TestAttempt, TestCase, TestReport
@@ -150,28 +151,23 @@ def _decoded(text: bytes) -> Mapping[str, Any]:
 
 
 def _case(trace: _Trace, action: TracedAction, until: float, path: Path) -> TestCase:
-    end = action.end if action.end is not None else action.start
-    status = FAILED if action.error else PASSED if action.end is not None else INTERRUPTED
-    bad = status != PASSED
+    status = FAILED if action.error else INTERRUPTED if action.end is None else PASSED
     problems = [(kind, text) for at, kind, text in trace.problems if action.start <= at < until][:MOST_PROBLEMS]
+    # The page as the action left it: the last picture before the next action began.
+    frames = sorted(trace.frames)
+    shown = [file for at, file in frames if at <= until][-1:] or [file for _, file in frames[:1]]
     attempt = TestAttempt(
         status=status,
-        ms=int(max(0, end - action.start)),
-        error=action.error if status == FAILED else "it did not end" if bad else "",
-        expected=action.expected if bad else "",
-        received=action.received if bad else "",
-        pictures=tuple(f"{path}{MEMBER}{frame}" for frame in _frame_until(trace.frames, until)),
-        traces=(str(path),) if bad else (),
+        ms=int(max(0, (action.start if action.end is None else action.end) - action.start)),
+        pictures=tuple(f"{path}{MEMBER}{frame}" for frame in shown),
         problems=tuple(problems),
         address=action.address,
     )
+    if status != PASSED:
+        error = action.error or "it did not end"
+        difference = {"expected": action.expected, "received": action.received}
+        attempt = replace(attempt, error=error, traces=(str(path),), **difference)
     return TestCase(action.title, str(path), (attempt,))
-
-
-def _frame_until(frames: list[tuple[float, str]], until: float) -> list[str]:
-    """The page as the action left it: the last picture before the next action began."""
-    before = [file for at, file in sorted(frames) if at <= until]
-    return before[-1:] or [file for _, file in sorted(frames)][:1]
 
 
 def _action_title(told: Mapping[str, Any], params: Mapping[str, Any]) -> str:
