@@ -335,21 +335,9 @@ def _run_rule(
     root: str, name: str, rule: Check, call: JobCall, outcomes: Mapping[str, RuleOutcome], names: Iterable[str]
 ) -> Iterator[Event]:
     ran = call.run([SHELL, "-c", rule.command], cwd=root, env=dict(os.environ), timeout=rule.timeout)
-    outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, _rule_facts(rule))
+    outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, msgspec.convert(rule.plain(), CheckRule))
     if outcomes.get(name) != outcome:
         checked = RuleChecked(
             name=name, names=list(names), ok=outcome.ok, exit_code=outcome.exit_code, rule=outcome.rule
         )  # fmt: skip
         yield own_event(checked, call.now, project=root)
-
-
-def _rule_facts(rule: Check) -> CheckRule:
-    return CheckRule(
-        command=rule.command,
-        exit_code=rule.exit_code,
-        priority=rule.priority,
-        description=rule.description,
-        done_when=list(rule.done_when),
-        blocks=list(rule.blocks),
-        minutes=rule.minutes,
-    )

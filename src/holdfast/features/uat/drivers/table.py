@@ -48,6 +48,7 @@ class Drivers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server: tuple[ServerDriver, ...]
     program: tuple[ShellDriver, ...]
     computer: Mapping[str, str]
+    actions: Mapping[str, str]
 
 
 def by_tool(tools: Mapping[str, str]) -> dict[str, str]:
@@ -63,6 +64,11 @@ def drivers() -> Drivers:
 def computer_actions() -> dict[str, str]:
     """Computer-use servers have one tool whose `action` says what is done."""
     return by_tool(drivers().computer)
+
+
+@cache
+def meanings_of_action() -> dict[str, list[str]]:
+    return {word: meanings.split() for words, meanings in drivers().actions.items() for word in words.split()}
 
 
 @cache

@@ -7,25 +7,12 @@ import msgspec
 
 Path = tuple[str, ...]
 
-DERIVED: tuple[Path, ...] = (
-    ("meta",),
-    ("session", "claudeSessionId"),
-    ("session", "uatSessionId"),
-    ("session", "startTime"),
-    ("session", "lastActivity"),
-    ("session", "endTime"),
-    ("session", "status"),
-    ("scenario", "steps"),
-    ("scenario", "totalSteps"),
-    ("scenario", "currentStep"),
-    ("scenario", "completedSteps"),
-    ("scenario", "actualDuration"),
-    ("execution", "toolCalls"),
-    ("artifacts", "screenshots"),
-    ("artifacts", "reports"),
-    ("performance",),
-    ("context", "hooks"),
-)
+DERIVED = [
+    *("meta", "session.claudeSessionId", "session.uatSessionId", "session.startTime", "session.lastActivity"),
+    *("session.endTime", "session.status", "scenario.steps", "scenario.totalSteps", "scenario.currentStep"),
+    *("scenario.completedSteps", "scenario.actualDuration", "execution.toolCalls", "artifacts.screenshots"),
+    *("artifacts.reports", "performance", "context.hooks"),
+]
 ADDED: dict[Path, str] = {
     ("execution", "errors"): "error",
     ("execution", "warnings"): "warning",
@@ -64,10 +51,9 @@ def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, li
         value, remaining = _take_path(remaining, path)
         if isinstance(value, list):
             added[path] = value
-    for path in DERIVED:
-        value, remaining = _take_path(remaining, path)
-        if value is not None:
-            ignored.append(".".join(path))
+    for name in DERIVED:
+        value, remaining = _take_path(remaining, tuple(name.split(".")))
+        ignored += [name] if value is not None else []
     return _without_empty(remaining), added, ignored
 
 

@@ -11,32 +11,12 @@ from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use, use_of_command
-from holdfast.features.uat.settings import (
-    FAILED,
-    IN_PROGRESS,
-    INTERRUPTED,
-)
+from holdfast.features.uat.drivers.table import meanings_of_action
+from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
 
 LONGEST_COMPARED = 4_000
 _SHELL = ("shell", "command", "run", "exec", "execute", "bash")
-_ACTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("navigate", "open", "goto", "go", "visit", "load", "launch"): ("navigate",),
-    ("fill", "type", "enter", "input", "login"): ("fill", "press"),
-    ("click", "submit", "press", "tap"): ("click", "press"),
-    ("select", "choose"): ("select",),
-    ("upload", "attach"): ("upload",),
-    ("back",): ("back",),
-    ("scroll", "swipe"): ("scroll",),
-    ("hover",): ("hover",),
-    ("drag",): ("drag",),
-    ("screenshot", "capture"): ("screenshot",),
-    ("wait",): ("wait",),
-    ("verify", "assert", "check", "read", "see", "snapshot"): ("snapshot", "evaluate", "wait", "console"),
-    ("evaluate", "script"): ("evaluate",),
-}
-MEANINGS_OF = {word: meanings for words, meanings in _ACTIONS.items() for word in words}
-"""What a scenario calls an action → what tools that do it mean."""
 
 
 class Called(NamedTuple):
@@ -149,7 +129,7 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
         return call.action == "shell"
     if not call.use.is_known:
         return False
-    allowed_meanings = MEANINGS_OF.get(action)
+    allowed_meanings = meanings_of_action().get(action)
     return (
         call.use.meaning in allowed_meanings
         if allowed_meanings
