@@ -266,12 +266,7 @@ def context_section(doc: Run) -> dict[str, Any]:
 
 
 def places_of(doc: Run) -> RunFolders | None:
-
     return RunFolders(Path(doc.root), doc.project) if doc.root else None
-
-
-def is_valid_document(value: Any) -> bool:
-    return not missing_fields(value)
 
 
 def missing_fields(value: Any) -> list[str]:
@@ -287,9 +282,17 @@ def _has_field(value: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def keyed_run_event(doc: Run, kind: str, now: int, key: str, **data: Any) -> Event:
+def run_event(doc: Run, kind: str, at: int, key: str = "", /, **data: Any) -> Event:
+    fields = {**data, "uat": doc.id}
+    return Event(key=key, kind=kind, at=at, session=doc.session, project=doc.project, data=fields)
+
+
+def keyed_run_event(doc: Run, kind: str, now: int, key: str, /, **data: Any) -> Event:
     """The same thing found twice is one event: the key says what was found, not when."""
-    return Event(
-        key=f"{kind}/{doc.id}/{key}", kind=kind, at=now, session=doc.session, project=doc.project,
-        data={"uat": doc.id, **data},
-    )  # fmt: skip
+    return run_event(doc, kind, now, f"{kind}/{doc.id}/{key}", **data)
+
+
+def problem_event(doc: Run, now: int, error: Exception, what: str) -> Event:
+    """A warning of the run: a file of it could not be written."""
+    message = str(error)[:300]
+    return keyed_run_event(doc, "uat.problem", now, f"{what}/{message}", level="warning", type=what, message=message)

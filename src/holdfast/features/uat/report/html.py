@@ -39,7 +39,7 @@ class Chart:
         self.end = max([doc.touched, *ended, self.begin + 1])
 
     def x(self, at: int) -> float:
-        share = (at - self.begin) / (self.end - self.begin)
+        share: float = (at - self.begin) / (self.end - self.begin)
         return self.left + (self.width - self.left - self.right) * min(max(share, 0.0), 1.0)
 
 

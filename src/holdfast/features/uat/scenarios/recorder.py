@@ -13,9 +13,9 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.drivers.evidence import read_page, whole_call
 from holdfast.features.uat.drivers.results import Result, result_of
+from holdfast.features.uat.drivers.table import ToolUse
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.scenarios.plan import build_plan
 from holdfast.features.uat.scenarios.reader import SHARED, Mistake, lines_of, mistake_at, read_scenario

@@ -102,6 +102,12 @@ def reduce_run(run: Run | None, event: Event) -> Run | None:
     return after
 
 
+def reduce_events(run: Run, events: Iterable[Event]) -> Run:
+    for event in events:
+        run = reduce_run(run, event) or run
+    return run
+
+
 def _first_call(run: Run, event: Event) -> Run:
     """The call by which a run was noticed is its first one."""
     if event.data.first is not None:

@@ -10,8 +10,8 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use, use_of_command
-from holdfast.features.uat.drivers.table import meanings_of_action
+from holdfast.features.uat.drivers import recognise_tool_use, use_of_command
+from holdfast.features.uat.drivers.table import NOT_A_DRIVER, ToolUse, meanings_of_action
 from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
 
