@@ -39,6 +39,15 @@ def first_match(name: str, text: str) -> str:
     return match[1].strip() if match else ""
 
 
+def first_number(name: str, text: str) -> int:
+    return int(first_match(name, text) or 0)
+
+
+def new_log_lines(text: str) -> list[tuple[str, int, int]]:
+    """(file, first line, last line) of console messages; 0 where the driver names no lines."""
+    return [(m[1], int(m[2] or 0), int(m[3] or 0)) for m in patterns("log")[0].finditer(text)]
+
+
 def without_matches(name: str, text: str, instead: str = "") -> str:
     for pattern in patterns(name):
         text = pattern.sub(instead, text)

@@ -50,6 +50,10 @@ CONDITIONS: dict[str, Callable[[Any, Judged], bool]] = {
 }
 """What an assertion may ask for (`scenario.Condition` says it with types), and when one result meets it."""
 _FOUND: dict[str, Callable[[Judged], str]] = {
+    "url": lambda one: f"url {one.result.url!r}" if one.result.url else "the driver did not say the page's url",
+    "title": lambda one: (
+        f"title {one.result.title!r}" if one.result.title else "the driver did not say the page's title"
+    ),
     "status": lambda one: f"status {one.result.status}",
     "exit_code": lambda one: f"exit code {one.result.exit_code}",
     "max_ms": lambda one: f"ms {one.result.ms}",
@@ -97,19 +101,19 @@ def value_at_path(value: Any, path: str) -> Any:
 def judge_assertions(plan: Plan, step: int, result: Result, meaning: str = "") -> Iterator[dict[str, Any]]:
     """Those of the scenario that this result speaks about: met, not yet, or broken for good."""
     for number, criteria in enumerate(plan.assertions):
-        if criteria.step in (None, step) and _is_judged(criteria, result):
-            missed = unmet_conditions(criteria, result, plan.base_url)
-            broken = any(name in ALWAYS for name in missed)
-            # A call that says nothing about the page (a screenshot) can only break an assertion.
-            if broken or not (meaning in SILENT or (missed and meaning in LISTING)):
-                yield {
-                    "index": number,
-                    "met": not missed,
-                    "broken": broken,
-                    "untold": bool(missed)
-                    and all(name in _PAGE_FACTS and not getattr(result, name) for name in missed),
-                    "actual": actual_values(criteria, result) if missed else "",
-                }
+        if criteria.step not in (None, step) or not _is_judged(criteria, result):
+            continue
+        missed = unmet_conditions(criteria, result, plan.base_url)
+        broken = not set(missed).isdisjoint(ALWAYS)
+        # A call that says nothing about the page (a screenshot) can only break an assertion.
+        if broken or meaning not in ((*SILENT, *LISTING) if missed else SILENT):
+            untold = bool(missed) and not any(_is_known(name, result) for name in missed)
+            actual = actual_values(criteria, result) if missed else ""
+            yield {"index": number, "met": not missed, "broken": broken, "untold": untold, "actual": actual}
+
+
+def _is_known(name: str, result: Result) -> bool:
+    return name not in _PAGE_FACTS or bool(getattr(result, name))
 
 
 def _is_judged(criteria: PlannedAssertion, result: Result) -> bool:
@@ -150,10 +154,8 @@ def route_of_url(url: str) -> str:
 def actual_values(criteria: Conditions, result: Result) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
     asked = conditions_of(criteria)
-    facts = ((name, getattr(result, name)) for name in _PAGE_FACTS if name in asked)
-    found = [f"{name} {value!r}" if value else f"the driver did not say the page's {name}" for name, value in facts]
-    found += [_FOUND[name](Judged(result, criteria)) for name in asked if name in _FOUND]
-    if result.error or not found or "contains" in asked or "not_contains" in asked:
+    found = [_FOUND[name](Judged(result, criteria)) for name in _FOUND if name in asked]
+    if result.error or not found or {"contains", "not_contains"} & asked.keys():
         found.append(result.error or readable_page(without_fields(result.text)))
     return clean_line(", ".join(found), 300)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = response_of(body)
     text = text_of(response) or event.data.output or event.data.error
-    text = answers.without_typed_code((f"{text}\n{page}" if page else text)[:LARGEST_TEXT])
+    text = answers.without_typed_code("\n".join(filter(None, (text, page)))[:LARGEST_TEXT])
     value, returned = _result_value(response, answers.without_fields(text))
     # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
     text = f"{text}\n{returned}" if returned else text
@@ -57,7 +58,8 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     url, title = _page_of(facts, use, text)
     error = _why_failed(event, use, facts, response, text, url)
     problems = answers.find_problems(text)
-    counted = int(answers.first_match("console_errors", text) or 0)
+    errors = [problem["type"] for problem in problems if problem["level"] == "error"]
+    counted = answers.first_number("console_errors", text)
     return Result(
         value=bound_value(value),
         text=text,
@@ -65,14 +67,12 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
         error=error,
         url=url,
         title=title,
-        status=_first_number(facts, "statusCode", "status") or int(answers.first_match("status", text) or 0),
-        errors=max(counted, sum(p["level"] == "error" for p in problems)),
-        console_errors=max(counted, sum(p["type"] == "console" and p["level"] == "error" for p in problems)),
+        status=_first_number(facts, "statusCode", "status") or answers.first_number("status", text),
+        errors=max(counted, len(errors)),
+        console_errors=max(counted, errors.count("console")),
         problems=tuple(problems),
         shots=tuple(_screenshot_paths(event, use, text, response)),
-        logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in answers.patterns("log")[0].finditer(text))[
-            :MOST_FILES
-        ],
+        logs=tuple(answers.new_log_lines(text)[:MOST_FILES]),
     )
 
 
@@ -88,8 +88,9 @@ def _why_failed(event: Event, use: ToolUse, facts: Mapping[str, Any], response: 
     says_ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
     if not says_ok or (use.is_known and answers.find_match("failed", answers.without_notes(text))):
-        message = answers.own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
-        return clean_line(str(message).removeprefix("### Error").strip(), 400) or "it failed"
+        messages = (answers.own_error(text), event.data.error, facts.get("error"), text, "it was interrupted")
+        message = str(next(filter(None, messages))).removeprefix("### Error").strip()
+        return clean_line(message, 400) or "it failed"
     return _unproved_check(event) or (answers.hidden_error(response, text, url) if use.is_known else "")
 
 
@@ -148,14 +149,12 @@ def _replace_matches(value: Any, pattern: re.Pattern[str]) -> Any:
 
 def text_of(response: Any) -> str:
     """What a person would read of it."""
-    if isinstance(response, str):
-        return response
     if isinstance(response, list):
         return _joined(part.get("text") for part in response if isinstance(part, Mapping))
     if isinstance(response, Mapping):
         streams = _joined(response.get(name) or None for name in ("stdout", "stderr"))
-        return streams or text_of(response.get("content") or response.get("result") or "")
-    return ""
+        return streams or text_of(response.get("content") or response.get("result"))
+    return response if isinstance(response, str) else ""
 
 
 def _joined(parts: Iterable[Any]) -> str:
@@ -166,19 +165,24 @@ def bound_value(value: Any, depth: int = 4, purse: list[int] | None = None) -> A
     """The same structure, small enough to keep for ever. `purse` holds the characters that are left."""
     purse = [LARGEST_VALUE] if purse is None else purse
     if isinstance(value, str):
-        shortened = value[: max(0, min(LONGEST_KEPT, purse[0]))]
-        purse[0] -= len(shortened) + 2
-        return shortened if len(shortened) == len(value) else f"{shortened}…"
+        return _bound_text(value, purse)
     purse[0] -= 8
     if isinstance(value, int | float | bool | None):
         return value
     if depth == 0 or purse[0] <= 0:
         return "…"
     if isinstance(value, Mapping):
-        return {str(k)[:200]: bound_value(v, depth - 1, purse) for k, v in list(value.items())[:50] if purse[0] > 0}
+        entries = takewhile(lambda _: purse[0] > 0, list(value.items())[:50])
+        return {str(name)[:200]: bound_value(inner, depth - 1, purse) for name, inner in entries}
     if isinstance(value, list | tuple):
-        return [bound_value(v, depth - 1, purse) for v in value[:50] if purse[0] > 0]
+        return [bound_value(inner, depth - 1, purse) for inner in takewhile(lambda _: purse[0] > 0, value[:50])]
     return str(value)[:200]
+
+
+def _bound_text(text: str, purse: list[int]) -> str:
+    shortened = text[: max(0, min(LONGEST_KEPT, purse[0]))]
+    purse[0] -= len(shortened) + 2
+    return shortened if len(shortened) == len(text) else f"{shortened}…"
 
 
 def response_of(body: bytes) -> Any:
@@ -226,18 +230,22 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def _screenshot_paths(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
-    """The picture a browser call left: in a file, or in its answer.
-
-    Only a tool that makes screenshots is believed about files: a page may talk of any."""
+    """The picture a browser call left: in a file, or in its answer."""
+    # Only a tool that makes screenshots is believed about files: a page may name any.
     wanted = sum(one.meaning == "screenshot" for one in (use, *use.following))
+    files = (
+        list(dict.fromkeys(path.removeprefix("file://") for path in _named_files(event, text)))[:wanted]
+        if wanted
+        else []
+    )
     is_sent = use.is_known and next(answers.images_in(response), "")
-    sent = [IN_ANSWER] if is_sent else []
-    if not wanted:
-        return sent
+    return files or ([IN_ANSWER] if is_sent else [])
+
+
+def _named_files(event: Event, text: str) -> list[str]:
+    """As the answer names them, else as the call asked for them."""
     named = next((found for pattern in answers.patterns("picture") if (found := pattern.findall(text))), [])
-    requested = [path for name in _FILE_ARGUMENTS if isinstance(path := event.data.input.get(name), str)]
-    files = list(dict.fromkeys(path.removeprefix("file://") for path in named or requested))[:wanted]
-    return files or sent
+    return named or [path for name in _FILE_ARGUMENTS if isinstance(path := event.data.input.get(name), str)]
 
 
 def _first_text(facts: Mapping[str, Any], *names: str) -> str:

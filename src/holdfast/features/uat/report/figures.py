@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.drivers.assertions import LISTING, SILENT
@@ -161,25 +160,26 @@ def list_failures(record: Record) -> list[Failure]:
 
 
 def _failure_of_step(record: Record, step: dict[str, Any]) -> Failure:
-    last = step["attempts"][-1] if step["attempts"] else {}
-    missed = failed_assertions(record, step["stepNumber"])
-    call = telling_call([call for call in record.calls if call.data.step == step["stepNumber"]])
+    number = step["stepNumber"]
+    last = step["attempts"][-1] if step["attempts"] else {"expected": "", "received": "", "error": ""}
+    missed = failed_assertions(record, number)
+    call = telling_call([call.data for call in record.calls if call.data.step == number])
     return Failure(
-        step=step["stepNumber"],
-        title=f"{step['stepNumber']}. {step['description'] or step['action']}",
+        step=number,
+        title=f"{number}. {step['description'] or step['action']}",
         verdict=step["verdict"],
-        expected="; ".join(one["expected"] or one["description"] for one in missed) or last.get("expected", ""),
-        received="; ".join(one["actual"] for one in missed if one["actual"]) or last.get("received", ""),
-        error=last.get("error", ""),
+        expected="; ".join(one["expected"] or one["description"] for one in missed) or last["expected"],
+        received="; ".join(filter(None, (one["actual"] for one in missed))) or last["received"],
+        error=last["error"],
         call=f"{files.call_id(call.n)} {call.tool}" if call else "",
     )
 
 
-def telling_call(calls: list[Event]) -> CallEnded | None:
+def telling_call(calls: list[CallEnded]) -> CallEnded | None:
     """The last that failed, else the last whose answer said something about the page, else the last."""
-    failed = [call.data for call in calls if not call.data.ok]
-    about_page = [call.data for call in calls if not _is_beside_page(call.data)]
-    return next((listed[-1] for listed in (failed, about_page, [call.data for call in calls]) if listed), None)
+    failed = [call for call in calls if not call.ok]
+    about_page = [call for call in calls if not _is_beside_page(call)]
+    return next((listed[-1] for listed in (failed, about_page, calls) if listed), None)
 
 
 def _is_beside_page(call: CallEnded) -> bool:

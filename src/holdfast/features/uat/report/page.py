@@ -49,7 +49,7 @@ def build_page(record: Record) -> View:
         "remarks": files.run_remarks(record),
         "facts": figures.run_facts(record),
         "environment": _environment_facts(record),
-        "failures": [step for step in steps if step["verdict"] in (FAILED, INTERRUPTED)],
+        "failures": [step for step in steps if _is_bad(step["verdict"])],
         "broken": figures.failed_assertions(record, None),
         "unreached": [step for step in steps if step["verdict"] == "not_reached"],
         "steps": steps,
@@ -144,42 +144,40 @@ def _missed_in_step(record: Record, number: int) -> View:
 
 
 def _attempt_view(record: Record, number: int, attempt: View, span: range, pictures: list[Picture]) -> View:
-    calls = [call for call in record.calls if call.data.step == number and call.data.began in span]
+    calls = [call.data for call in record.calls if call.data.step == number and call.data.began in span]
+    mine = [picture for picture in pictures if picture.step == number and picture.at in span]
+    before = _labelled([picture for picture in pictures if picture.at < span.start][-1:], "before")
     view = {
         **attempt,
         "verdict": PASSED if attempt["status"] == COMPLETED else attempt["status"],
-        "problems": [
-            problem
-            for problem in record.problems
-            if problem["step"] == number and problem["at"] in span and problem["message"] != attempt["error"]
-        ],
-        "address": next((call.data.url for call in reversed(calls) if call.data.url), ""),
+        "problems": [one for one in record.problems if _is_further_problem(one, number, attempt, span)],
+        "address": next(filter(None, (call.url for call in reversed(calls))), ""),
+        "pictures": before + _labelled(mine, "in this attempt"),
         "call": None, "page": "", "no_picture": "",
     }  # fmt: skip
-    failed = attempt["status"] in (FAILED, INTERRUPTED)
-    view["pictures"] = shown = _pictures_of_attempt(pictures, number, span, failed=failed)
-    if failed:
-        view["call"] = figures.telling_call(calls)
-        view["page"] = next((page for call in reversed(calls) if (page := _page_of(call.data))), "")
-        view["no_picture"] = _why_no_picture(shown, attempt["error"])
+    if not _is_bad(attempt["status"]):
+        return view
+    view["call"] = figures.telling_call(calls)
+    view["page"] = next(filter(None, map(_page_of, reversed(calls))), "")
+    if not mine:
+        # The first picture that followed may still show the failure.
+        after = _labelled([picture for picture in pictures if picture.at in span][:1], "after the failure")
+        gone = " (the browser was gone)" if is_crash(attempt["error"]) else ""
+        view["pictures"] = before + after
+        view["no_picture"] = "" if after else f"No picture was taken after this failure{gone}."
     return view
 
 
-def _pictures_of_attempt(pictures: list[Picture], number: int, span: range, *, failed: bool) -> list[Picture]:
-    """The last one before it, and those taken in it; after a failure also the first one of what followed."""
-    mine = [picture for picture in pictures if picture.step == number and picture.at in span]
-    before = [picture for picture in pictures if picture.at < span.start][-1:]
-    # There was none in the attempt itself: the first one after it may still show the failure.
-    after = [picture for picture in pictures if picture.at in span][:1] if failed and not mine else []
-    labelled = ((before, "before"), (mine, "in this attempt"), (after, "after the failure"))
-    return [msgspec.structs.replace(picture, label=label) for listed, label in labelled for picture in listed]
+def _is_further_problem(problem: View, number: int, attempt: View, span: range) -> bool:
+    return problem["step"] == number and problem["at"] in span and problem["message"] != attempt["error"]
 
 
-def _why_no_picture(shown: list[Picture], error: str) -> str:
-    if any(picture.label != "before" for picture in shown):
-        return ""
-    gone = " (the browser was gone)" if is_crash(error) else ""
-    return f"No picture was taken after this failure{gone}."
+def _is_bad(status: str) -> bool:
+    return status in (FAILED, INTERRUPTED)
+
+
+def _labelled(pictures: list[Picture], label: str) -> list[Picture]:
+    return [msgspec.structs.replace(picture, label=label) for picture in pictures]
 
 
 def _page_of(call: CallEnded) -> str:

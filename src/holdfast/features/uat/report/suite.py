@@ -25,8 +25,7 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields
     by_scenario: defaultdict[str, list[Run]] = defaultdict(list)
     for doc in sorted(ended, key=lambda doc: doc.start):
         by_scenario[doc.scenario].append(doc)
-    rows = [_scenario_row(reader, name, runs) for name, runs in by_scenario.items()]
-    rows = [row for row in rows if not tag or tag in row["tags"]]
+    rows = [row for runs in by_scenario.values() if (row := _scenario_row(reader, runs))["tags"].count(tag) or not tag]
     slowest = [step for row in rows for step in _timed_steps(reader, by_scenario[row["scenario"]][-1])]
     return {
         "project": project,
@@ -38,12 +37,12 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields
     }
 
 
-def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> Fields:
+def _scenario_row(reader: Reader, runs: list[Run]) -> Fields:
     passed, latest, recent = _passed(runs), runs[-1], runs[-MOST_IN_TREND:]
     # A run that broke off is quick and says nothing about the scenario's time; the same goes for `change`.
     took = sorted(_run_duration_ms(doc) for doc in passed or runs)
     return {
-        "scenario": name,
+        "scenario": latest.scenario,
         "tags": (PLANS.load(reader, latest.id) or NO_PLAN).tags,
         "runs": len(runs),
         "passed": len(passed),

@@ -278,10 +278,14 @@ def _playwright_attempt(result: Mapping[str, Any], meant: Any) -> TestAttempt:
         status = FAILED
     messages = [str(one.get("message")) for one in _mappings(result.get("errors"))]
     message = "\n".join(messages) or str(_mapping(result.get("error")).get("message") or "failed")
+    return failed_attempt(status, result.get("duration"), message, *_attached_files(result))
+
+
+def _attached_files(result: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(pictures, traces)"""
     files = [one for one in _mappings(result.get("attachments")) if isinstance(one.get("path"), str)]
     pictures = tuple(one["path"] for one in files if str(one.get("contentType")).startswith("image/"))
-    traces = tuple(one["path"] for one in files if one.get("name") == "trace")
-    return failed_attempt(status, result.get("duration"), message, pictures, traces)
+    return pictures, tuple(one["path"] for one in files if one.get("name") == "trace")
 
 
 def _cypress_cases(runs: Any) -> Iterator[TestCase]:

@@ -151,23 +151,24 @@ def _decoded(text: bytes) -> Mapping[str, Any]:
 
 
 def _case(trace: _Trace, action: TracedAction, until: float, path: Path) -> TestCase:
-    status = FAILED if action.error else INTERRUPTED if action.end is None else PASSED
     problems = [(kind, text) for at, kind, text in trace.problems if action.start <= at < until][:MOST_PROBLEMS]
-    # The page as the action left it: the last picture before the next action began.
-    frames = sorted(trace.frames)
-    shown = [file for at, file in frames if at <= until][-1:] or [file for _, file in frames[:1]]
     attempt = TestAttempt(
-        status=status,
-        ms=int(max(0, (action.start if action.end is None else action.end) - action.start)),
-        pictures=tuple(f"{path}{MEMBER}{frame}" for frame in shown),
+        status=FAILED if action.error else INTERRUPTED if action.end is None else PASSED,
+        ms=int(max(0, (action.end or action.start) - action.start)),
+        pictures=tuple(f"{path}{MEMBER}{frame}" for frame in _frame_until(trace.frames, until)),
         problems=tuple(problems),
         address=action.address,
     )
-    if status != PASSED:
-        error = action.error or "it did not end"
+    if attempt.status != PASSED:
         difference = {"expected": action.expected, "received": action.received}
-        attempt = replace(attempt, error=error, traces=(str(path),), **difference)
+        attempt = replace(attempt, error=action.error or "it did not end", traces=(str(path),), **difference)
     return TestCase(action.title, str(path), (attempt,))
+
+
+def _frame_until(frames: list[tuple[float, str]], until: float) -> list[str]:
+    """The page as the action left it: the last picture before the next action began."""
+    before = [file for at, file in sorted(frames) if at <= until]
+    return before[-1:] or [file for _, file in sorted(frames)][:1]
 
 
 def _action_title(told: Mapping[str, Any], params: Mapping[str, Any]) -> str:

@@ -62,10 +62,8 @@ def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called |
 
 def _correlate_name(orders: str, name: str) -> tuple[int, str]:
     words, order_words = (order_pattern("word").findall(text) for text in (name.lower(), orders))
-    if not words or not order_words:
-        return 0, ""
     # Names in scripts without spaces are searched for as they are.
-    if _contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders):
+    if words and (_contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders)):
         return SCENARIO, f"it names the scenario {name}"
     telling = {word for word in words if not is_flow(word)} - {"test", "page", "uat"}
     if telling and telling <= set(order_words):

@@ -137,9 +137,9 @@ def _is_beside_flow(before: list[str], after: list[str]) -> bool:
     last = max((n for n, word in enumerate(before) if _is_all("preposition", word)), default=-1)
     if last >= 0 and not _is_around_uat(before[:last]):
         return True
-    if before and before[0].endswith("ing") and before[0] != "testing":  # “start implementing the login flow”
-        return True
-    if len(before) - last - 1 > LONGEST_NAME:
+    # “Start implementing the login flow”.
+    first = "".join(before[:1]).replace("testing", "")
+    if first.endswith("ing") or len(before) - last - 1 > LONGEST_NAME:
         return True
     if not after:
         return False

@@ -306,13 +306,13 @@ def verdict_of_ended_run(run: Run, ending: Event) -> JsonObject:
 def outcome_of_run(run: Run) -> str:
     """From the steps and assertions; a run without any of them proves nothing."""
     statuses = [step.status for step in run.steps]
-    judged = [a.result for a in run.assertions] + run.asserted
+    judged = {a.result for a in run.assertions} | set(run.asserted)
     if FAILED in (*statuses, *judged):
         return FAILED
     if INTERRUPTED in statuses:
         return INTERRUPTED
-    is_proven = COMPLETED in statuses or (not statuses and PASSED in judged)
-    is_done = all(_is_done(step) for step in run.steps) and all(result == PASSED for result in judged)
+    is_proven = COMPLETED in statuses if statuses else PASSED in judged
+    is_done = judged <= {PASSED} and all(map(_is_done, run.steps))
     return PASSED if is_done and is_proven and not run.blocked else INCOMPLETE
 
 

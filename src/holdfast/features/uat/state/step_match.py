@@ -1,7 +1,7 @@
 """Matches a tool call to a step."""
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -75,32 +75,31 @@ def matches_step(step: PlannedStep, call: Called, base_url: str = "") -> bool:
 
 
 def choose_step(plan: Plan, run: Run, call: Called) -> int:
-    """The number of the step this call is part of, 0 when it is part of none.
+    """The number of the step this call is part of, 0 when it is part of none."""
+    last = min(len(plan.steps), len(run.steps))
+    fitting = {n for n in range(1, last + 1) if matches_step(plan.steps[n - 1], call, plan.base_url)}
+    exact = {n for n in fitting if plan.steps[n - 1].tool or plan.steps[n - 1].arguments}
+    return next((n for n in _steps_in_order(run, call, exact, len(plan.steps)) if n in fitting), 0)
 
-    After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
-    first, then the next one, then the last one once more (a form has many fields), then a later one if the scenario
-    says exactly what it looks like, then an earlier one whose page is opened again.
+
+def _steps_in_order(run: Run, call: Called, exact: set[int], steps: int) -> Iterable[int]:
+    """Which steps come into question, the likeliest first.
+
+    After a crash or a way back the earliest. Else a step still going on or to be tried again comes first, then the next
+    one, then the last one once more (a form has many fields), then a later one if the scenario says exactly what it
+    looks like, then an earlier one whose page is opened again.
     """
-    steps, base_url, current = plan.steps, plan.base_url, run.current
-
-    def fits(number: int) -> bool:
-        return 0 < number <= min(len(steps), len(run.steps)) and matches_step(steps[number - 1], call, base_url)
-
+    current = run.current
     if run.returning:
-        return next((n for n in range(1, current + 2) if fits(n)), 0)
-    near = [current, current + 1] if _is_unfinished_step(run, current) else [current + 1, current]
+        return range(1, current + 2)
     again = _opened_again(run, call)
-    if again and not (fits(current + 1) and _is_exact(steps[current])):
-        return again if fits(again) else 0
-    if call.use.meaning == "navigate" and _goes_elsewhere(run, current, call):
-        near = [current + 1, current]
-    exact = [n for n in range(current + 2, len(steps) + 1) if _is_exact(steps[n - 1])]
-    earlier = [n for n in range(1, current) if _is_exact(steps[n - 1])] if call.use.meaning == "navigate" else []
-    return next((n for n in (*near, *exact, *earlier) if fits(n)), 0)
-
-
-def _is_exact(step: PlannedStep) -> bool:
-    return bool(step.tool or step.arguments)
+    if again and current + 1 not in exact:
+        return (again,)
+    navigates = call.use.meaning == "navigate"
+    stays = _is_unfinished_step(run, current) and not (navigates and _goes_elsewhere(run, current, call))
+    near = (current, current + 1) if stays else (current + 1, current)
+    earlier = range(1, current) if navigates else ()
+    return (*near, *(n for n in (*range(current + 2, steps + 1), *earlier) if n in exact))
 
 
 def _opened_again(run: Run, call: Called) -> int:
@@ -140,18 +139,22 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
 def _argument_matches(expected: Any, actual: Any, base_url: str) -> bool:
     if isinstance(expected, Mapping):
         return isinstance(actual, Mapping) and all(
-            _argument_matches(e, actual.get(k), base_url) for k, e in expected.items()
+            _argument_matches(value, actual.get(name), base_url) for name, value in expected.items()
         )
-    if isinstance(expected, Sequence) and not isinstance(expected, str):
-        return isinstance(actual, list) and all(
-            any(_argument_matches(e, a, base_url) for a in actual) for e in expected
-        )
-    if isinstance(expected, str) and actual is not None:
-        return text_fits(
-            expected, actual if isinstance(actual, str) else msgspec.json.encode(actual).decode(), base_url
-        )
+    if isinstance(expected, str):
+        return actual is not None and text_fits(expected, _as_text(actual), base_url)
+    if isinstance(expected, Sequence):
+        return isinstance(actual, list) and all(_is_among(value, actual, base_url) for value in expected)
     # In Python True equals 1: a flag must not match a number.
     return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+
+
+def _is_among(expected: Any, listed: list[Any], base_url: str) -> bool:
+    return any(_argument_matches(expected, one, base_url) for one in listed)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def text_fits(glob: str, text: str, base_url: str = "") -> bool:

@@ -89,18 +89,17 @@ def judge_step(run: Run, number: int) -> None:
 
 def _by_assertions(run: Run, number: int) -> dict[str, object]:
     attempt = run.steps[number - 1].attempts[-1]
-    mine = [a for a in run.assertions if a.step == number]
-    broken = next((a for a in mine if a.result == FAILED), None)
-    is_open = any(a.result == UNKNOWN for a in mine)
-    if broken is not None and attempt.status != INTERRUPTED:
+    results = {a.result: a for a in reversed(run.assertions) if a.step == number}
+    broken = results.get(FAILED)
+    if broken and attempt.status != INTERRUPTED:
         end = attempt.end or broken.at or run.touched
         return {"status": FAILED, "end": end, "expected": broken.expected, "received": broken.actual}
-    # The calls are done but an assertion is not seen to hold yet.
-    if attempt.status == COMPLETED and is_open and not attempt.by_hand:
-        return {"status": IN_PROGRESS, "end": None}
-    if attempt.status == IN_PROGRESS and mine and not is_open and _calls_done(run, number):
-        return {"status": COMPLETED, "end": run.touched}
-    return {}
+    if UNKNOWN in results:
+        # The calls are done but an assertion is not seen to hold yet.
+        goes_on = attempt.status == COMPLETED and not attempt.by_hand
+        return {"status": IN_PROGRESS, "end": None} if goes_on else {}
+    is_done = attempt.status == IN_PROGRESS and results and _calls_done(run, number)
+    return {"status": COMPLETED, "end": run.touched} if is_done else {}
 
 
 def set_status(run: Run, number: int, status: str, at: int) -> None:
@@ -177,11 +176,12 @@ def _attempt_reason(run: Run, number: int) -> str:
         return ""
     if run.returning or number < run.current:
         return run.returning or "back"
-    if number > run.current:
-        before = run.steps[run.current - 1].attempts[-1:] if run.current else []
-        return (before[0].reason if before else "") or "retry"
+    # A step that was tried already comes again because the one before was tried again.
+    if number > run.current and run.current and (before := run.steps[run.current - 1].attempts):
+        return before[-1].reason or "retry"
     last = run.steps[number - 1].attempts[-1]
-    return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
+    is_over = number > run.current or last.status == INTERRUPTED or (last.status == FAILED and bool(last.error))
+    return "retry" if is_over else ""
 
 
 def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
