@@ -273,8 +273,7 @@ def _uat_step(doc: Project, event: Event) -> Project:
     """The latest result of each step: one that failed may be tried again and pass."""
     key = event.data.uat
     run = doc.others.uat_runs.get(key)
-    verdict = event.get("status") or event.get("result")
-    failed = event.get("ok") is False or (isinstance(verdict, str) and verdict in FAILURES)
+    failed = event.get("ok") is False or (event.get("status") or event.get("result")) in FAILURES
     step = str(event.get("step") or event.get("description") or "")[:100]
     if run is None or (step in run.failed_steps) == failed:
         return doc

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -109,20 +110,24 @@ def _filesystem(paths: Iterable[str]) -> list[str]:
 def broken_tests(doc: Project, _at: int) -> Iterator[Gap]:
     """One for each failing suite and folder."""
     for (folder, suite, branch), runs in failing_suites(check_runs(doc)).items():
-        failed, last = count_failed(runs), max(runs, key=lambda run: run.at)
-        failures = list(dict.fromkeys(name for run in runs for name in run.failures))
-        is_counted = any(run.failed or run.failures for run in runs)
-        facts = {
-            **_run_facts(last),
-            "failing": f"{count_with_noun(failed, 'test')} failing" if is_counted else "Tests failing",
-            "where": f" in {last.dir}" if last.dir != "." else "",
-            "commit": f", on commit {last.commit[:12]} or changes on top of it" if last.commit else "",
-            "reason": last.why or "it failed",
-            "names": f" ({join_names(failures)})" if failures else "",
-        }
-        resources = [f"test:{name}" for name in failures[:NAMED]]
-        known = {"key": f"{folder}:{suite}@{branch}", "basis": _basis_of(runs), "seen_at": last.at}
-        yield _gap("broken_tests", facts, resources=resources, minutes=15 * min(failed, 8), **known)
+        yield _broken_suite(f"{folder}:{suite}@{branch}", runs)
+
+
+def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
+    failed, last = count_failed(runs), max(runs, key=lambda run: run.at)
+    failures = list(dict.fromkeys(chain.from_iterable(run.failures for run in runs)))
+    is_counted = any(run.failed or run.failures for run in runs)
+    facts = {
+        **_run_facts(last),
+        "failing": f"{count_with_noun(failed, 'test')} failing" if is_counted else "Tests failing",
+        "where": f" in {last.dir}" if last.dir != "." else "",
+        "commit": f", on commit {last.commit[:12]} or changes on top of it" if last.commit else "",
+        "reason": last.why or "it failed",
+        "names": f" ({join_names(failures)})" if failures else "",
+    }
+    resources = [f"test:{name}" for name in failures[:NAMED]]
+    known = {"key": key, "basis": _basis_of(runs), "seen_at": last.at}
+    return _gap("broken_tests", facts, resources=resources, minutes=15 * min(failed, 8), **known)
 
 
 def tests_not_started(doc: Project, _at: int) -> Iterator[Gap]:
@@ -186,8 +191,8 @@ def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unli
         "need": "needs" if one else "need",
         "names": join_names(paths),
     }
-    folders = dict.fromkeys(path.rpartition("/")[0] + "/" for path in paths if "/" in path)
-    is_small = count <= 10
+    folders = dict.fromkeys(f"{folder}/" for path in paths if (folder := path.rpartition("/")[0]))
+    effort = {"complexity": "low", "minutes": 5} if count <= 10 else {"complexity": "medium", "minutes": 15}
     return _gap(
         "unvalidated_changes",
         facts,
@@ -196,8 +201,7 @@ def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unli
         blocking=rules.blocks,
         capabilities=rules.capabilities,
         resources=[*_filesystem(folders or paths), *(f"lock:{name}" for name in rules.locks)],
-        complexity="low" if is_small else "medium",
-        minutes=5 if is_small else 15,
+        **effort,
         confidence=0.9 if rules.validate else 0.7,
         basis=_digest(_state_of(files)),
     )

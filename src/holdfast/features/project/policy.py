@@ -138,14 +138,19 @@ def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> 
     unchanged = is_unchanged(doc, data)
     changed = not unchanged and bool(data.content.get("") and doc.git.content)
     looked_at = event.at if unchanged else doc.looked.get("git", 0)
-    # What git showed before somebody changed the files is known to be no longer so: it is not told as if it were.
+    # What git showed before somebody changed the files is known to be outdated.
     tasks = [task for task in doc.tasks if not (changed and task.method == LOOK_AT_GIT)]
     lines = [_task_line(task, looked_at, event.at, changed=changed) for task in tasks[:most]]
-    more = [f"and {len(tasks) - most} more: holdfast task list"] if len(tasks) > most else []
-    if left := len(doc.tasks) - len(tasks):
-        more.append(f"{left} about files and commits left out, because files changed since: holdfast task list")
     head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
-    return context_decision("project", "\n".join([head, *lines, *more]), weight=60)
+    text = "\n".join([head, *lines, *_left_out(len(tasks) - most, len(doc.tasks) - len(tasks))])
+    return context_decision("project", text, weight=60)
+
+
+def _left_out(more: int, outdated: int) -> Iterator[str]:
+    if more > 0:
+        yield f"and {more} more: holdfast task list"
+    if outdated:
+        yield f"{outdated} about files and commits left out, because files changed since: holdfast task list"
 
 
 FRESH = 10 * SECOND
@@ -209,20 +214,18 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
     # Jobs run in the project's folder: an event without one leads to none.
     if not event.project.startswith("/"):
         return
-    kind = event.kind
-    if kind in LOOKED_AT_SOON or kind in SESSION_ENDS:
+    if event.kind in LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON:
         yield _look_job("project.refresh", event, SOON_MS)
-    elif kind == LookAsked.KIND:
+        if event.kind in SAID_BY_A_PERSON:
+            yield from _push_to_notion(event, settings)
+    elif isinstance(event.data, LookAsked):
         yield from _look_at_everything(event, settings)
-    elif kind == "tool.finished" and event.data.action in ("edit", "shell"):
+    elif isinstance(event.data, ProjectObserved):
+        yield from _look_further(event, event.data, settings)
+    elif event.kind == "tool.finished" and event.data.action in ("edit", "shell"):
         yield _look_job("project.refresh", event, int(settings.refresh_s * 1000))
         if settings.trees:
             yield _look_job("project.trees", event, SLOW_MS)
-    elif isinstance(event.data, ProjectObserved):
-        yield from _look_further(event, event.data, settings)
-    elif kind in SAID_BY_A_PERSON:
-        yield _look_job("project.refresh", event, SOON_MS)
-        yield from _push_to_notion(event, settings)
 
 
 def _look_at_everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:

@@ -1,6 +1,7 @@
 """The published JSON Schema of the document, and what differs between two documents."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,41 +45,38 @@ def _error_text(error: Any) -> str:
     return f"{where}: {deepest.message[:200]}"
 
 
-# What differs between two documents, and how an old document is filled in with what is observed now.
+# ── what differs between two documents ───────────────────────────────────────────────────────────────────────────────
 
 MOST = 500
 UNSAID = ("LAST_UPDATED", "resolved_at")
 """Times that differ without anything having changed."""
+NAMES = ("id", "path", "pattern", "intent")
 
 
 def document_differences(old: Any, new: Any) -> Iterator[dict[str, Any]]:
     """Leaves that differ, by dotted path. Lists of things with a name are compared by it, others as wholes."""
-    for number, difference in enumerate(_walk_differences(old, new, "")):
-        if number == MOST:
-            return
-        yield difference
+    return islice(_walk_differences(old, new, ""), MOST)
 
 
 def _walk_differences(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in dict.fromkeys((*old, *new)):
+    before, after = _by_name(old), _by_name(new)
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in dict.fromkeys((*before, *after)):
             if name not in UNSAID:
-                yield from _walk_differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
-    elif isinstance(old, list) and isinstance(new, list) and (_have_names(old) or _have_names(new)):
-        yield from _walk_differences(_by_name(old), _by_name(new), path)
+                yield from _walk_differences(before.get(name), after.get(name), f"{path}.{name}".lstrip("."))
     elif old != new:
         yield {"path": path, "before": old, "after": new}
 
 
-NAMES = ("id", "path", "pattern", "intent")
+def _by_name(value: Any) -> Any:
+    """A list of things with a name as a mapping; everything else as it is."""
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        return value
+    names = [next((str(one[name]) for name in NAMES if name in one), None) for one in value]
+    return value if None in names else dict(zip(names, value, strict=True))
 
 
-def _have_names(items: list[Any]) -> bool:
-    return bool(items) and all(isinstance(one, Mapping) and any(name in one for name in NAMES) for one in items)
-
-
-def _by_name(items: list[Any]) -> dict[str, Any]:
-    return {str(next(one[name] for name in NAMES if name in one)): one for one in items}
+# ── an old document filled in with what is observed now ──────────────────────────────────────────────────────────────
 
 
 def filled_in(old: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,8 @@ def _current_state(doc: Project) -> Fields:
                 "path": tree.path,
                 "modified": iso_time(tree.modified),
                 "size_mb": tree.size_mb,
-                **_known(in_sync=tree.in_sync, problem=tree.problem or None),
+                **({} if tree.in_sync is None else {"in_sync": tree.in_sync}),
+                **_set(problem=tree.problem),
             }
             for name, tree in doc.trees.items()
         }
@@ -65,8 +66,8 @@ def _current_state(doc: Project) -> Fields:
     return fields
 
 
-def _known(**fields: Any) -> Fields:
-    return {name: value for name, value in fields.items() if value is not None}
+def _set(**fields: Any) -> Fields:
+    return {name: value for name, value in fields.items() if value}
 
 
 def _git_fields(doc: Project) -> Fields:
@@ -90,12 +91,12 @@ def _git_fields(doc: Project) -> Fields:
         "uncommitted_files": {"count": git.count, "files": files},
         "last_commit": last
         and {"hash": last.hash, "message": last.subject, "timestamp": iso_time(last.at), "author": last.author},
-        **_known(
-            in_progress=git.doing or None,
-            detached=git.detached or None,
-            conflicts=git.conflicts or None,
-            worktree=git.worktree or None,
-            problem=git.problem or None,
+        **_set(
+            in_progress=git.doing,
+            detached=git.detached,
+            conflicts=git.conflicts,
+            worktree=git.worktree,
+            problem=git.problem,
         ),
     }
 
@@ -202,7 +203,7 @@ def _history_line(line: HistoryLine) -> Fields:
     return {
         "timestamp": iso_time(line.timestamp),
         "change_type": line.change_type,
-        **_known(section=line.section or None, task_id=line.task_id or None),
+        **_set(section=line.section, task_id=line.task_id),
         "summary": line.summary,
-        **_known(changed_by_process=line.process or None),
+        **_set(changed_by_process=line.process),
     }

@@ -85,35 +85,32 @@ def _read_report(root: str, file: Path, known_stamps: Mapping[str, int]) -> Repo
 
 
 def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
-    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
     try:
-        report = JUnitXml.fromfile(str(file))
-        suites = [report] if isinstance(report, TestSuite) else list(report)
+        cases = list(_of_type(TestCase, JUnitXml.fromfile(str(file))))
     except Exception:  # any XML error: a report that cannot be read is none
         return None
-    cases = [case for suite in suites for case in _test_cases(suite, TestCase)]
-    failed = [c for c in cases if any(isinstance(r, Failure | Error) for r in c.result)]
-    skipped = [c for c in cases if any(isinstance(r, Skipped) for r in c.result)]
+    failed = [case for case in cases if _has_result(case, Failure | Error)]
+    skipped = sum(_has_result(case, Skipped) for case in cases)
     if not cases:
         return None
     names = [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed]
-    return ReportRun(
-        name=name,
-        written=written,
-        passed=len(cases) - len(failed) - len(skipped),
-        failed=len(failed),
-        skipped=len(skipped),
-        failures=names[:MAX_FAILURES],
-    )
+    counts = {"passed": len(cases) - len(failed) - skipped, "failed": len(failed), "skipped": skipped}
+    return ReportRun(name=name, written=written, failures=names[:MAX_FAILURES], **counts)
 
 
-def _test_cases(suite: Any, case: type) -> Iterator[Any]:
+def _has_result(case: Any, kinds: Any) -> bool:
+    return any(isinstance(result, kinds) for result in case.result)
+
+
+def _of_type(kind: type, suite: Any) -> Iterator[Any]:
+    """Suites may hold suites."""
     for one in suite:
-        if isinstance(one, case):
+        if isinstance(one, kind):
             yield one
         else:
-            yield from _test_cases(one, case)
+            yield from _of_type(kind, one)
 
 
 # One look at a project: the facts that are quick to find together, and one event when any of them changed.

@@ -4,6 +4,7 @@ import fnmatch
 import posixpath
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -77,31 +78,28 @@ def run_of_event(event: Event) -> CheckRun:
 
 def _says_nothing(run: CheckRun) -> bool:
     """`pytest --version` was never meant to run tests. A usage error or a missing runner leaves the tests unknown."""
-    return run.verdict == Verdict.UNKNOWN or (run.verdict == Verdict.DID_NOT_RUN and not run.could_not_start)
+    if run.verdict == Verdict.DID_NOT_RUN:
+        return not (run.could_not_start and run.is_test)
+    return run.verdict == Verdict.UNKNOWN
 
 
 # ── how a new run changes what is known ──────────────────────────────────────────────────────────────────────────────
 
 
 def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
-    did_not_run = run.verdict == Verdict.DID_NOT_RUN
-    if _says_nothing(run) or (did_not_run and not run.is_test):
+    if _says_nothing(run):
         return runs
-    replaced = [old for old in runs if (_replaces_failed_start if did_not_run else _replaces_run)(run, old)]
+    replaced = [old for old in runs if _replaces_run(run, old)]
     remaining = [old for old in runs if old not in replaced]
     wide = next((old for old in remaining if _stands_for(old, run)), None)
     if wide is not None:
         # The wide run is confirmed on the new content, with the counts it had.
         confirmed = replace(wide, content=run.content or wide.content)
         return [confirmed if old is wide else old for old in remaining]
-    if did_not_run:
-        return _bound_runs([*remaining, run])
-    suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-    return _bound_runs([*remaining, replace(run, suite=suite, content=_content_of(run, replaced))])
-
-
-def _replaces_failed_start(run: CheckRun, old: CheckRun) -> bool:
-    return old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old)
+    if run.verdict != Verdict.DID_NOT_RUN:
+        suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
+        run = replace(run, suite=suite, content=_content_of(run, replaced))
+    return _bound_runs([*remaining, run])
 
 
 def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
@@ -119,14 +117,13 @@ def _stands_for(wide: CheckRun, run: CheckRun) -> bool:
 
 
 def _replaces_run(run: CheckRun, old: CheckRun) -> bool:
-    if run.kind != old.kind:
-        return False
     if old.verdict == Verdict.DID_NOT_RUN:
-        return _replaces_failed_start(run, old)
-    if covers_run(run, old):
-        return True
+        return run.kind == old.kind and _same_suite(run, old)
+    if run.kind != old.kind or run.verdict == Verdict.DID_NOT_RUN:
+        return False
     # A failure takes the word back that everything around it passes.
-    return run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole and covers_run(old, run)
+    takes_back = run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole
+    return covers_run(run, old) or (takes_back and covers_run(old, run))
 
 
 def _same_suite(run: CheckRun, old: CheckRun) -> bool:
@@ -220,15 +217,13 @@ def summarise_tests(runs: Iterable[CheckRun]) -> TestSummary:
         return TestSummary()
     failing = failing_tests(tests)
     shown = max(failing or tests, key=lambda run: (run.is_whole, run.dir == ".", run.at))
-    failed, skipped, passed = count_failed(failing), shown.skipped or 0, shown.passed or 0
+    counts = {"passed": shown.passed or 0, "failed": count_failed(failing), "skipped": shown.skipped or 0}
     return TestSummary(
         status="failing" if failing else "passing",
         last_run=max(run.at for run in tests),
-        total=passed + failed + skipped,
-        passed=passed,
-        failed=failed,
-        skipped=skipped,
-        failures=list(dict.fromkeys(name for run in failing for name in run.failures))[:MAX_FAILURES],
+        total=sum(counts.values()),
+        failures=list(dict.fromkeys(chain.from_iterable(run.failures for run in failing)))[:MAX_FAILURES],
+        **counts,
     )
 
 

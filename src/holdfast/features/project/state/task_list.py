@@ -42,14 +42,18 @@ def _git_lines(before: Project, after: Project) -> Lines:
         return
     if new.branch != old.branch:
         yield "git.branch", f"Now on {new.branch or 'no branch'} (was {old.branch or 'no branch'})"
+    yield from _commit_lines(old, new)
+    if new.doing != old.doing:
+        yield "git.status", f"Began a {new.doing}" if new.doing else f"The {old.doing} is over"
+    yield from _uncommitted_lines(old, new, _file_noun(after))
+
+
+def _commit_lines(old: GitFacts, new: GitFacts) -> Lines:
     # A new commit explains a smaller number ahead; only without one was something pushed.
     if new.head and new.head != old.head:
         yield "git.last_commit", f"{new.head[:12]} {new.last.subject if new.last else ''}"
     elif new.ahead < old.ahead:
         yield "git.commits_ahead", f"Pushed: {new.ahead} ahead (was {old.ahead})"
-    if new.doing != old.doing:
-        yield "git.status", f"Began a {new.doing}" if new.doing else f"The {old.doing} is over"
-    yield from _uncommitted_lines(old, new, _file_noun(after))
 
 
 def _file_noun(doc: Project) -> str:
@@ -85,8 +89,8 @@ def _test_lines(before: Project, after: Project) -> Lines:
 
 def _other_lines(before: Project, after: Project) -> Lines:
     for name, tree in after.trees.items():
-        old = before.trees.get(name)
-        if old and None not in (old.in_sync, tree.in_sync) and tree.in_sync != old.in_sync:
+        was_in_sync = before.trees[name].in_sync if name in before.trees else None
+        if {was_in_sync, tree.in_sync} == {True, False}:
             yield f"filesystem.{name}", f"{name} is {'in sync again' if tree.in_sync else 'no longer in sync'}"
     was, now = before.notion.sync_status, after.notion.sync_status
     if now and now != was:
@@ -168,18 +172,17 @@ MAX_TASKS = 200
 def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Project:
     """The same facts with the tasks they mean at this moment, and a line of history for each that closed."""
     gaps = {gap.identity: gap for gap in open_gaps(doc, at)[:MAX_TASKS]}
-    by_identity = {task.identity: task for task in doc.tasks}
-    number = doc.next_task
-    tasks = []
-    for identity, gap in gaps.items():
-        task = by_identity.get(identity)
-        id_, discovered_at = (task.id, task.discovered_at) if task else (f"task_{number:03}", at)
-        tasks.append(Task(id=id_, discovered_at=discovered_at, **msgspec.structs.asdict(gap)))
-        number += task is None
-    closed = [task for identity, task in by_identity.items() if identity not in gaps]
+    known = {task.identity: (task.id, task.discovered_at) for task in doc.tasks}
+    new = [identity for identity in gaps if identity not in known]
+    known |= {identity: (f"task_{number:03}", at) for number, identity in enumerate(new, doc.next_task)}
+    tasks = [
+        Task(id=known[identity][0], discovered_at=known[identity][1], **msgspec.structs.asdict(gap))
+        for identity, gap in gaps.items()
+    ]
+    closed = [task for task in doc.tasks if task.identity not in gaps]
     if not closed and tasks == doc.tasks:
         return doc
-    after = msgspec.structs.replace(doc, tasks=tasks, next_task=number)
+    after = msgspec.structs.replace(doc, tasks=tasks, next_task=doc.next_task + len(new))
     for task in closed:
         if line := closing_line(before, after, task):
             after = with_line(after, at, pid, line)

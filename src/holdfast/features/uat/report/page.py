@@ -4,7 +4,7 @@ import base64
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -151,21 +151,29 @@ def _attempt_view(record: Record, number: int, attempt: View, span: range, pictu
         **attempt,
         "verdict": PASSED if attempt["status"] == COMPLETED else attempt["status"],
         "problems": [one for one in record.problems if _is_further_problem(one, number, attempt, span)],
-        "address": next(filter(None, (call.url for call in reversed(calls))), ""),
+        "address": _last_of(call.url for call in calls),
         "pictures": before + _labelled(mine, "in this attempt"),
         "call": None, "page": "", "no_picture": "",
     }  # fmt: skip
     if not _is_bad(attempt["status"]):
         return view
     view["call"] = figures.telling_call(calls)
-    view["page"] = next(filter(None, map(_page_of, reversed(calls))), "")
+    view["page"] = _last_of(map(_page_of, calls))
     if not mine:
         # The first picture that followed may still show the failure.
         after = _labelled([picture for picture in pictures if picture.at in span][:1], "after the failure")
-        gone = " (the browser was gone)" if is_crash(attempt["error"]) else ""
         view["pictures"] = before + after
-        view["no_picture"] = "" if after else f"No picture was taken after this failure{gone}."
+        view["no_picture"] = "" if after else _why_no_picture(attempt["error"])
     return view
+
+
+def _last_of(texts: Iterable[str]) -> str:
+    return next(filter(None, reversed(list(texts))), "")
+
+
+def _why_no_picture(error: str) -> str:
+    gone = " (the browser was gone)" if is_crash(error) else ""
+    return f"No picture was taken after this failure{gone}."
 
 
 def _is_further_problem(problem: View, number: int, attempt: View, span: range) -> bool:

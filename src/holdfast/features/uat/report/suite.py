@@ -25,7 +25,8 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields
     by_scenario: defaultdict[str, list[Run]] = defaultdict(list)
     for doc in sorted(ended, key=lambda doc: doc.start):
         by_scenario[doc.scenario].append(doc)
-    rows = [row for runs in by_scenario.values() if (row := _scenario_row(reader, runs))["tags"].count(tag) or not tag]
+    rows = [_scenario_row(reader, runs) for runs in by_scenario.values()]
+    rows = [row for row in rows if tag in ("", *row["tags"])]
     slowest = [step for row in rows for step in _timed_steps(reader, by_scenario[row["scenario"]][-1])]
     return {
         "project": project,
