@@ -19,7 +19,7 @@ from holdfast.features.uat.drivers.results import Result, result_of
 from holdfast.features.uat.drivers.table import ToolUse
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.scenarios.plan import build_plan
-from holdfast.features.uat.scenarios.reader import SHARED, Mistake, lines_of, mistake_at, read_scenario
+from holdfast.features.uat.scenarios.reader import SHARED, Mistake, mistake_at, read_scenario
 from holdfast.features.uat.scenarios.scenario import Scenario
 from holdfast.features.uat.settings import MOST_STEPS, clean_line
 from holdfast.features.uat.state.step_match import call_of_event
@@ -170,14 +170,12 @@ def _quote_yaml(text: str) -> Markup:
 
 def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     """The plan of a scenario file, with the shared steps it uses. Never raises."""
-    scenario, mistakes = read_scenario(path)
-    if scenario is None:
-        return None, mistakes
-    plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
-    if faults:
-        where = lines_of(path)
-        return None, [mistake_at(field_path, text, where, str(path)) for field_path, text in faults]
-    return plan, []
+    file = read_scenario(path)
+    if file.scenario is None:
+        return None, file.mistakes
+    plan, faults = build_plan(file.scenario, partial(_load_shared, path.parent))
+    mistakes = [mistake_at(field_path, text, file.where, str(path)) for field_path, text in faults]
+    return (None, mistakes) if faults else (plan, [])
 
 
 def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
@@ -187,5 +185,5 @@ def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
     path = folder / SHARED / f"{name}.yaml"
     if not path.is_file():
         return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
-    shared, mistakes = read_scenario(path)
-    return shared, str(mistakes[0]) if mistakes else ""
+    shared = read_scenario(path)
+    return shared.scenario, str(shared.mistakes[0]) if shared.mistakes else ""
