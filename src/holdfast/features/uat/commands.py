@@ -310,16 +310,6 @@ def request_comparison(call: Call) -> CommandResult:
     return _request_job(call, "compare", one, **{"with": other.id})
 
 
-def request_maintenance(call: Call) -> CommandResult:
-    """S3-20 cleanup_stale_sessions, now instead of within a minute."""
-    return _request_job(call, "tend")
-
-
-def request_recovery(call: Call) -> CommandResult:
-    """S3-24."""
-    return _request_job(call, "recover", run_lookup.find_run(call))
-
-
 def request_cleanup(call: Call) -> CommandResult:
     days = call.args.get("days")
     return _request_job(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
@@ -350,8 +340,9 @@ COMMANDS: Mapping[str, Command] = {
     "end": end_run,
     "report": request_report,
     "compare": request_comparison,
-    "recover": request_recovery,
-    "tend": request_maintenance,
+    "recover": lambda call: _request_job(call, "recover", run_lookup.find_run(call)),  # S3-24,
+    # S3-20 cleanup_stale_sessions, now instead of within a minute.
+    "tend": lambda call: _request_job(call, "tend"),
     "clean": request_cleanup,
     "init": request_new_scenario,
     "import": import_results,

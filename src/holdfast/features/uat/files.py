@@ -1,6 +1,7 @@
 """The seed's document, field by field (S3-3 to S3-10), made from a record."""
 
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -122,19 +123,17 @@ def _describe_precondition(record: Record, check: HealthChecked) -> str:
     return f"{title} ({facts.get('url')}: {found})"
 
 
-STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
-"""The file's format knows pending, in_progress, completed, failed and skipped."""
-
-
-def step_entry(number: int, planned: PlannedStep, stood: Step) -> dict[str, Any]:
+def step_entry(number: int, planned: PlannedStep, step: Step) -> dict[str, Any]:
+    # The file's format knows pending, in_progress, completed, failed and skipped.
+    interrupted = step.status == INTERRUPTED
     return {
         "stepNumber": number,
         "action": planned.action,
         "description": planned.description,
-        "status": STATUS_IN_FILE.get(stood.status, stood.status),
-        "startTime": format_iso(stood.start),
-        "endTime": None if stood.status == INTERRUPTED else format_iso(stood.end),
-        "duration": None if stood.status == INTERRUPTED else duration_ms(stood),
+        "status": IN_PROGRESS if interrupted else step.status,
+        "startTime": format_iso(step.start),
+        "endTime": None if interrupted else format_iso(step.end),
+        "duration": None if interrupted else duration_ms(step),
     }
 
 
@@ -176,78 +175,59 @@ def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, 
 
 
 def assertion_entries(record: Record) -> list[dict[str, Any]]:
-    planned = [
-        _assertion_entry(
-            criteria.step,
-            criteria.description or expected_conditions(criteria),
-            expected_conditions(criteria),
-            judged.result,
-            judged.actual,
-            judged.at,
-        )
-        for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
+    entries = []
+    for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False):
+        expected = expected_conditions(criteria)
+        described = (criteria.step, criteria.description or expected, expected)
+        entries.append(_assertion_entry(*described, judged.result, judged.actual, judged.at))
+    by_hand = [(event.data, event.at) for event in record.asserted if event.data.index is None]
+    return entries + [
+        _assertion_entry(one.step, one.description, one.expected, one.result, one.actual, at) for one, at in by_hand
     ]
-    by_hand = [
-        _assertion_entry(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
-        for e in record.asserted
-        if e.data.index is None
-    ]
-    return planned + by_hand
 
 
 def _assertion_entry(
-    step: Any, description: Any, expected_text: Any, result: Any, actual: Any, at: int | None
+    step: int | None, description: str, expected: str, result: str, actual: str, at: int | None
 ) -> dict[str, Any]:
     return {
         "timestamp": format_iso(at),
         "stepNumber": step or None,
-        "description": description or "",
-        "expected": expected_text or None,
+        "description": description,
+        "expected": expected or None,
         "actual": actual or None,
         "result": result,
     }
 
 
 def screenshot_entry(event: Event) -> dict[str, Any]:
-    return {
-        "name": event.data.name,
-        "path": event.data.path,
-        "size": event.data.size,
-        "timestamp": format_iso(event.at),
-        "stepNumber": event.data.step,
-        "action": event.data.action,
-        "success": True,
-    }
+    same = {name: getattr(event.data, name) for name in ("name", "path", "size", "action")}
+    return {**same, "timestamp": format_iso(event.at), "stepNumber": event.data.step, "success": True}
 
 
 def performance_section(record: Record) -> dict[str, Any]:
-    """S3-9, D9: made anew each time, so never out of date. A step still going on counts up to the last tool's sign."""
+    """S3-9, D9: computed each time, so never out of date. A step still going on counts up to the last tool's sign."""
     doc = record.doc
-    spent = [_time_spent_ms(stood, doc.touched) for stood in doc.steps if stood.start is not None]
-    timed = _completed_step_times(record)
+    spent = [
+        max(0, (doc.touched if step.end is None else step.end) - step.start)
+        for step in doc.steps
+        if step.start is not None
+    ]
+    timed = [
+        {"stepNumber": n, "duration": duration_ms(step), "action": planned.action}
+        for n, (planned, step) in enumerate(zip(record.plan.steps, doc.steps, strict=False), 1)
+        if step.status == COMPLETED and duration_ms(step) is not None
+    ]
+    timed.sort(key=itemgetter("duration"))
     judged = doc.ok + doc.failed + doc.interrupted
     return {
         "totalExecutionTime": sum(spent),
         "averageStepDuration": round(sum(spent) / len(spent)) if spent else 0,
-        "fastestStep": min(timed, key=lambda s: s["duration"], default=None),
-        "slowestStep": max(timed, key=lambda s: s["duration"]) if len(timed) > 1 else None,
+        "fastestStep": timed[0] if timed else None,
+        "slowestStep": timed[-1] if len(timed) > 1 else None,
         "toolCallCount": doc.calls,
         "errorCount": doc.errors,
         "successRate": round(doc.ok / judged, 4) if judged else 0,
     }
-
-
-def _time_spent_ms(stood: Step, touched: int) -> int:
-    end = stood.end if stood.end is not None else touched
-    return max(0, end - (stood.start or 0))
-
-
-def _completed_step_times(record: Record) -> list[dict[str, Any]]:
-    return [
-        {"stepNumber": n, "duration": duration_ms(stood), "action": planned.action}
-        for n, (planned, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
-        if stood.status == COMPLETED and duration_ms(stood) is not None
-    ]
 
 
 def context_section(doc: Run) -> dict[str, Any]:

@@ -192,14 +192,10 @@ def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Map
     for number in range(1, MOST_IN_A_SECOND):
         path = folder / f"{name}{f'-{number}' if number > 1 else ''}{image_suffix(image)}"
         # The job may run again after a crash: the same picture keeps its name.
-        if not os.path.lexists(path) or _is_same_image(path, image):
+        if not os.path.lexists(path) or (path.is_file() and not path.is_symlink() and path.read_bytes() == image):
             call.put(File(path, image, COLLECT_MODE, hidden=folder.parent))
             return path
     raise _Unusable("too many pictures in one second")
-
-
-def _is_same_image(path: Path, image: bytes) -> bool:
-    return not path.is_symlink() and path.is_file() and path.read_bytes() == image
 
 
 def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:

@@ -74,21 +74,9 @@ def run_start_data(plan: Plan, settings: UatSettings, project: str, **data: Any)
 def interrupted_calls(doc: Run, at: int, why: str) -> Iterator[dict[str, Any]]:
     """The data of `uat.call_ended` for each call that was under way when everything stopped."""
     for entry in doc.open.values():
-        yield {
-            "uat": doc.id,
-            "n": entry.n,
-            "call": entry.call,
-            "tool": entry.tool,
-            "step": entry.step,
-            "matched": entry.matched,
-            "ms": max(0, at - entry.at),
-            "began": entry.at,
-            "ok": False,
-            "interrupted": True,
-            "error": f"interrupted: {why}",
-            "parameters": {},
-            "result": {},
-        }
+        same = {name: getattr(entry, name) for name in ("n", "call", "tool", "step", "matched")}
+        cut_off = {"ok": False, "interrupted": True, "error": f"interrupted: {why}", "parameters": {}, "result": {}}
+        yield {**same, **cut_off, "uat": doc.id, "ms": max(0, at - entry.at), "began": entry.at}
 
 
 def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]) -> Iterator[Event]:
@@ -294,9 +282,7 @@ def _turn_cut_off(state: State, event: Event, mine: SessionRuns, _settings: UatS
 
 
 def _session_over(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    return _end_active_run(
-        event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS.get(event.kind, event.kind)
-    )
+    return _end_active_run(event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS[event.kind])
 
 
 def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
@@ -304,7 +290,7 @@ def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings
 
 
 def _record_told_call(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
+    """Numbered here, where nobody can come between: two hooks may report two calls at the same moment."""
     doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return

@@ -26,9 +26,5 @@ def initial_files(paths: RunFolders, name: str, base_url: str, recorded: str = "
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
     text = TEMPLATE.read_text("utf-8").format(schema=SCHEMA_FILE, name=quoted, base_url=address)
     yield scenario_file(paths, name), (recorded or text).encode()
-    yield paths.scenarios / SCHEMA_FILE, schema_text()
+    yield paths.scenarios / SCHEMA_FILE, msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2) + b"\n"
     yield paths.root / ".gitignore", IGNORED.encode()
-
-
-def schema_text() -> bytes:
-    return msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2) + b"\n"
