@@ -30,7 +30,18 @@ from holdfast.core.kinds.project_events import (
 from holdfast.core.times import MINUTE, SECOND
 from holdfast.features.project.events import REDUCED_KINDS
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, habits, project_key
+from holdfast.features.project.state import (
+    ACTIVITY,
+    ALL,
+    LEASES,
+    PROJECT,
+    Activity,
+    Project,
+    Task,
+    TurnWork,
+    habits,
+    project_key,
+)
 from holdfast.features.project.state.check_results import proven_areas
 from holdfast.features.project.state.leases import LEASE_KINDS, lock_of
 
@@ -61,8 +72,7 @@ def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iter
     elif kind in COMMAND_ENDS and event.data.get("action") == "shell":
         yield from _area_validated(event, settings or DEFAULTS)
     elif kind == "turn.ended":
-        yield from _turn_summed(state, event)
-        yield from _commits_seen(state, event)
+        yield from _turn_over(state, event)
 
 
 def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
@@ -77,20 +87,18 @@ def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
         yield derived_event(event, proof)
 
 
-def _commits_seen(state: State, event: Event) -> Iterator[Event]:
-    """With the turn they were made in: what is derived from a derived event would not be heard."""
+def _turn_over(state: State, event: Event) -> Iterator[Event]:
+    """What the turn changed, ran and committed. With the turn: what is derived from a derived event is not heard."""
     doing = _project_activity(state, event)
-    for commit in doing.commits if doing else ():
+    if doing is None:
+        return
+    turn = doing.sessions[event.session].turn if event.session in doing.sessions else TurnWork()
+    if turn.over == event.seq and turn.areas:
+        yield derived_event(event, TurnSummed(areas=turn.areas, commands=turn.commands))
+    for commit in doing.commits:
         if commit.over == event.seq:
             seen = CommitSeen(commands=commit.commands, first_edit=commit.first_edit, committed_at=commit.at)
             yield derived_event(event, seen)
-
-
-def _turn_summed(state: State, event: Event) -> Iterator[Event]:
-    doing = _project_activity(state, event)
-    session = doing.sessions.get(event.session) if doing else None
-    if session and session.turn.over == event.seq and session.turn.areas:
-        yield derived_event(event, TurnSummed(areas=session.turn.areas, commands=session.turn.commands))
 
 
 def _project_activity(state: State, event: Event) -> Activity | None:
@@ -205,8 +213,8 @@ SLOW_MS = 5_000
 """Trees and the branch's own differences may be large: they are looked at less often."""
 
 
-ENQUEUED_FOR = LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON
-ENQUEUED_FOR |= {LookAsked.KIND, ProjectObserved.KIND, "tool.finished"}
+REFRESHED_SOON = LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON
+ENQUEUED_FOR = REFRESHED_SOON | {LookAsked.KIND, ProjectObserved.KIND, "tool.finished"}
 
 
 def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:
@@ -214,7 +222,7 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
     # Jobs run in the project's folder: an event without one leads to none.
     if not event.project.startswith("/"):
         return
-    if event.kind in LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON:
+    if event.kind in REFRESHED_SOON:
         yield _look_job("project.refresh", event, SOON_MS)
         if event.kind in SAID_BY_A_PERSON:
             yield from _push_to_notion(event, settings)

@@ -217,13 +217,12 @@ def performance_section(record: Record) -> dict[str, Any]:
         for n, (planned, step) in enumerate(zip(record.plan.steps, doc.steps, strict=False), 1)
         if step.status == COMPLETED and duration_ms(step) is not None
     ]
-    timed.sort(key=itemgetter("duration"))
     judged = doc.ok + doc.failed + doc.interrupted
     return {
         "totalExecutionTime": sum(spent),
         "averageStepDuration": round(sum(spent) / len(spent)) if spent else 0,
-        "fastestStep": timed[0] if timed else None,
-        "slowestStep": timed[-1] if len(timed) > 1 else None,
+        "fastestStep": min(timed, key=itemgetter("duration"), default=None),
+        "slowestStep": max(timed, key=itemgetter("duration")) if len(timed) > 1 else None,
         "toolCallCount": doc.calls,
         "errorCount": doc.errors,
         "successRate": round(doc.ok / judged, 4) if judged else 0,

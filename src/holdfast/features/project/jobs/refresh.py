@@ -131,7 +131,9 @@ def refresh(call: JobCall) -> list[Event]:
     git = _with_content(root, doc, read_git_status(root, call.run, doc.git, call.now))
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
-    facts.junit = read_reports(root, settings.junit, _known_reports(doc)) or None
+    # When each report that was read was written.
+    known_reports = {run.runner: run.at for run in doc.results if run.runner.startswith(PREFIX)}
+    facts.junit = read_reports(root, settings.junit, known_reports) or None
     news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
     return [*news, *_hand_made_changes(doc, settings, call.now)]
 
@@ -156,11 +158,6 @@ def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
         taken = shared_fingerprinter().take_fingerprint(root, budget_s=FINGERPRINT_S) if git.head else None
         git.content = taken.content if taken else ""
     return git
-
-
-def _known_reports(doc: Project) -> dict[str, int]:
-    """When each report that was read was written."""
-    return {run.runner: run.at for run in doc.results if run.runner.startswith(PREFIX)}
 
 
 def _known_facts(reader: Reader, root: str, remote: str, settings: ProjectSettings, now: int) -> ProjectFacts:
@@ -294,13 +291,10 @@ def recent_projects(reader: Reader, now: int) -> list[str]:
 
 
 def watch_time(call: JobCall) -> list[Event]:
-    return [*free_lost(LEASES.load(call.reader, ALL), call.now), *_due_projects(call)]
-
-
-def _due_projects(call: JobCall) -> Iterator[Event]:
-    for _, doc in PROJECT.list(call.reader, limit=MAX_PROJECTS):
-        if call.now - doc.at < RECENT and is_due(doc, call.now):
-            yield own_event(TimePassed(), call.now, project=doc.project)
+    documents = [doc for _, doc in PROJECT.list(call.reader, limit=MAX_PROJECTS)]
+    due = [doc for doc in documents if call.now - doc.at < RECENT and is_due(doc, call.now)]
+    passed = [own_event(TimePassed(), call.now, project=doc.project) for doc in due]
+    return [*free_lost(LEASES.load(call.reader, ALL), call.now), *passed]
 
 
 # ── gap rules of the user's own ──────────────────────────────────────────────────────────────────────────────────────
