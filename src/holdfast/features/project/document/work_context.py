@@ -122,13 +122,14 @@ def _hypotheses(doc: Project, now: int) -> list[Hypothesis]:
     failing = tests.status == "failing"
     is_proven = bool(files) and not unvalidated_files(doc)
     is_recent = now - git.newest_change <= RECENT
-    all_new = bool(files) and all(file.code == "??" for file in files)
-    where = (doc.activity.folders or ["this project"])[0]
+    all_new = {file.code for file in files} == {"??"}
+    where = "".join(doc.activity.folders[:1]) or "this project"
     folder = doc.project.rstrip("/").rpartition("/")[2] or "the project's"
+    doing = git.doing or "merge"
     return [
         _hypothesis(
-            ("merge_in_progress", f"Finishing a {git.doing or 'merge'}"),
-            (git.doing, 4.0, f"A {git.doing} is in progress"),
+            ("merge_in_progress", f"Finishing a {doing}"),
+            (git.doing, 4.0, f"A {doing} is in progress"),
             (git.conflicts, 4.0, f"{count_with_noun(len(git.conflicts), 'file')} in conflict"),
         ),
         _hypothesis(

@@ -193,7 +193,7 @@ def _folder_of(path: str) -> str:
 
 
 def _common_folder(paths: list[str]) -> str:
-    """The folder of all of them; the first part of the path where they have none in common."""
+    """The folder that all of them are in; of relative paths only its first part."""
     folders = [path.split("/")[:-1] for path in paths]
     levels = zip(*folders, strict=False)
     common = [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]

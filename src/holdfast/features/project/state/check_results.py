@@ -91,15 +91,18 @@ def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
         return runs
     replaced = [old for old in runs if _replaces_run(run, old)]
     remaining = [old for old in runs if old not in replaced]
-    wide = next((old for old in remaining if _stands_for(old, run)), None)
-    if wide is not None:
+    wide = [old for old in remaining if _stands_for(old, run)][:1]
+    if wide:
         # The wide run is confirmed on the new content, with the counts it had.
-        confirmed = replace(wide, content=run.content or wide.content)
-        return [confirmed if old is wide else old for old in remaining]
-    if run.verdict != Verdict.DID_NOT_RUN:
-        suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-        run = replace(run, suite=suite, content=_content_of(run, replaced))
-    return _bound_runs([*remaining, run])
+        return [replace(old, content=run.content or old.content) if old in wide else old for old in remaining]
+    return _bound_runs([*remaining, _named_as_before(run, replaced)])
+
+
+def _named_as_before(run: CheckRun, replaced: list[CheckRun]) -> CheckRun:
+    if run.verdict == Verdict.DID_NOT_RUN:
+        return run
+    suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
+    return replace(run, suite=suite, content=_content_of(run, replaced))
 
 
 def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:

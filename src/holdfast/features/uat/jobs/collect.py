@@ -9,13 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.features.uat.drivers.answers import find_problems, images_in
-from holdfast.features.uat.drivers.results import IN_ANSWER, response_of
+from holdfast.features.uat.drivers.results import IN_ANSWER, decode_json, response_of
 from holdfast.features.uat.drivers.shell import DRIVER_FOLDERS
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.files import keyed_run_event, places_of
@@ -34,14 +32,6 @@ MOST_IN_A_SECOND = 50
 COLLECT_MODE = 0o644
 # The first bytes decide what a file is, not its name.
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp"}
-
-
-class _TranscriptMessage(msgspec.Struct):
-    content: list[Any]
-
-
-class _TranscriptEntry(msgspec.Struct):
-    message: _TranscriptMessage
 
 
 class _Unusable(Exception):
@@ -83,10 +73,9 @@ def _read_image(call: JobCall, doc: Run, event: Event, name: str, settings: UatS
         image = _read_named(Path(event.data.cwd or doc.project, name), doc, settings)
     except (_Unusable, OSError):
         # Where the file cannot be used, the picture may have come with the answer itself.
-        sent = _sent_along(call, event)
-        if sent is None:
+        image = _sent_along(call, event)
+        if not image:
             raise
-        image = sent
     if not image_suffix(image):
         raise _Unusable("it is no PNG, JPEG or WebP image")
     return image
@@ -130,14 +119,14 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     return content
 
 
-def _sent_along(call: JobCall, event: Event) -> bytes | None:
+def _sent_along(call: JobCall, event: Event) -> bytes:
     """Some servers send the image in their answer; a small one is still whole in the log."""
     source = call.reader.event(event.data.of)
     if source is None or not source.body:
-        return None
+        return b""
     # A large picture is cut where the payload is kept; the agent's own transcript has it whole.
     parts = chain(images_in(response_of(source.body)), _images_in_transcript(source))
-    return next((image for part in parts if (image := _decoded_image(part))), None)
+    return next(filter(None, map(_decoded_image, parts)), b"")
 
 
 def _decoded_image(part: str) -> bytes:
@@ -154,8 +143,12 @@ def _images_in_transcript(source: Event) -> Iterator[str]:
         return
     # From the end: the answer of this call is among the newest entries.
     for text in reversed(_end_of_file(Path(path)).splitlines()):
-        if call.encode() in text and b'"image"' in text:
-            yield from _images_of_call(text, call)
+        entry = decode_json(text) if call.encode() in text and b'"image"' in text else None
+        message = entry.get("message") if isinstance(entry, dict) else None
+        parts = message.get("content") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("tool_use_id") == call:
+                yield from images_in(part.get("content"))
 
 
 def _end_of_file(path: Path) -> bytes:
@@ -165,16 +158,6 @@ def _end_of_file(path: Path) -> bytes:
             return file.read(LARGEST_TAIL)
     except OSError:
         return b""
-
-
-def _images_of_call(text: bytes, call: str) -> Iterator[str]:
-    try:
-        entry = msgspec.json.decode(text, type=_TranscriptEntry)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
-        return
-    for part in entry.message.content:
-        if isinstance(part, dict) and part.get("tool_use_id") == call:
-            yield from images_in(part.get("content"))
 
 
 def image_suffix(image: bytes) -> str:

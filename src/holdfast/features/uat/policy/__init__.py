@@ -7,7 +7,17 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, clean_line
-from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns, detect
+from holdfast.features.uat.state import (
+    CATALOGUES,
+    NO_PLAN,
+    PLANS,
+    RUNS,
+    SESSION_RUNS,
+    RecentCall,
+    Run,
+    SessionRuns,
+    detect,
+)
 from holdfast.features.uat.state.step_match import use_of_event
 
 MOST_TOLD = 12
@@ -64,18 +74,20 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
     Not at the end of the failed call: an agent's hook there is answered before anything decides."""
     last = doc.last[-1] if doc.last else None
     # Another call has begun since: the reminder was given with that one.
-    if last is None or doc.n > last.n + 1:
+    if last is None or doc.n > last.n + 1 or not (_missed(doc, last) or not last.ok):
         return None
-    is_failed = not last.ok or any(
-        a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions
-    )
     use = use_of_event(event, settings.drivers)
-    if not is_failed or not use.is_known or use.meaning == "screenshot":
+    if not use.is_known or use.meaning == "screenshot":
         return None
     return _context_decision(
         f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
         "step again or go on."
     )
+
+
+def _missed(doc: Run, call: RecentCall) -> bool:
+    """Whether an assertion failed with this call."""
+    return any(a.step == call.step and a.result == FAILED and a.at == call.at for a in doc.assertions)
 
 
 def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:

@@ -161,7 +161,7 @@ def list_failures(record: Record) -> list[Failure]:
 
 def _failure_of_step(record: Record, step: dict[str, Any]) -> Failure:
     number = step["stepNumber"]
-    last = step["attempts"][-1] if step["attempts"] else {"expected": "", "received": "", "error": ""}
+    last = {"expected": "", "received": "", "error": "", **dict(*step["attempts"][-1:])}
     missed = failed_assertions(record, number)
     call = telling_call([call.data for call in record.calls if call.data.step == number])
     return Failure(

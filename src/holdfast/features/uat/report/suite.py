@@ -21,10 +21,7 @@ Fields = dict[str, Any]
 
 
 def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields:
-    ended = [doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None]
-    by_scenario: defaultdict[str, list[Run]] = defaultdict(list)
-    for doc in sorted(ended, key=lambda doc: doc.start):
-        by_scenario[doc.scenario].append(doc)
+    by_scenario = _ended_runs(reader, project)
     rows = [_scenario_row(reader, runs) for runs in by_scenario.values()]
     rows = [row for row in rows if tag in ("", *row["tags"])]
     slowest = [step for row in rows for step in _timed_steps(reader, by_scenario[row["scenario"]][-1])]
@@ -36,6 +33,15 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields
         "made": now,
         **{name: sum(row[name] for row in rows) for name in ("runs", "passed", "flaky")},
     }
+
+
+def _ended_runs(reader: Reader, project: str) -> dict[str, list[Run]]:
+    """By scenario, the oldest first."""
+    runs = (doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None)
+    by_scenario: defaultdict[str, list[Run]] = defaultdict(list)
+    for doc in sorted(runs, key=lambda doc: doc.start):
+        by_scenario[doc.scenario].append(doc)
+    return by_scenario
 
 
 def _scenario_row(reader: Reader, runs: list[Run]) -> Fields:

@@ -77,7 +77,7 @@ def new_run(event: Event) -> Run:
         base_url=plan.base_url,
         message=clean_line(data.message, 1000),
         reasons=data.reasons[:MOST_RECENT],
-        steps=[steps.planned_step(planned) for planned in plan.steps],
+        steps=[Step(wanted=planned.calls, budget_ms=planned.budget_ms or 0) for planned in plan.steps],
         assertions=[
             Assertion(step=planned.step or 0, expected=expected_conditions(planned), budget_ms=planned.budget_ms or 0)
             for planned in plan.assertions
@@ -267,14 +267,6 @@ def _apply_reports(run: Run, event: Event) -> None:
     run.reports = [*run.reports, *made][-MOST_RECENT:]
 
 
-def _apply_restored(run: Run, event: Event) -> None:
-    run.restored += event.data.was != "good"
-
-
-def _apply_archived(run: Run, event: Event) -> None:
-    run.archived = event.at
-
-
 def _apply_run_ended(run: Run, event: Event) -> None:
     if run.status != ACTIVE:
         return
@@ -332,7 +324,7 @@ CHANGES: dict[str, Callable[[Run, Event], None]] = {
     "uat.signal": _apply_signal,
     "uat.patched": _apply_patch,
     "uat.reported": _apply_reports,
-    "uat.restored": _apply_restored,
-    "uat.archived": _apply_archived,
+    "uat.restored": lambda run, event: setattr(run, "restored", run.restored + (event.data.was != "good")),
+    "uat.archived": lambda run, event: setattr(run, "archived", event.at),
     "uat.ended": _apply_run_ended,
 }

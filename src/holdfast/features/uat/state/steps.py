@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
@@ -26,10 +25,6 @@ from holdfast.features.uat.state import Assertion, Attempt, Run, Step
 
 BY_HAND = "by-hand"
 _CLOSED = (COMPLETED, FAILED, INTERRUPTED)
-
-
-def planned_step(step_plan: PlannedStep) -> Step:
-    return Step(wanted=step_plan.calls, budget_ms=step_plan.budget_ms or 0)
 
 
 def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
