@@ -209,20 +209,22 @@ def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> I
     """An entry is an object, or just its words."""
     for entry in entries[:100]:
         facts = entry if isinstance(entry, Mapping) else {"message": entry}
-        words = clean_line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
-        result = facts.get("result")
         if what in ("error", "warning"):
-            type_ = clean_line(facts.get("type") or "note", 50)
-            yield _run_event(call, doc, "uat.problem", level=what, type=type_, message=words, step=doc.current)
+            kind = clean_line(facts.get("type") or "note", 50)
+            yield _run_event(call, doc, "uat.problem", level=what, type=kind, message=_words(facts), step=doc.current)
         elif what == "check":
             check = {"type": clean_line(facts.get("type"), 100), "data": bound_value(facts.get("data") or {})}
-            good = "success" if result == "success" else "failure"
+            good = "success" if facts.get("result") == "success" else "failure"
             yield _run_event(call, doc, "uat.checked", result=good, step=doc.current, **check)
-        elif result in _RESULTS:
-            yield _run_event(call, doc, "uat.asserted", description=words, result=_RESULTS[result], step=doc.current)
+        elif (result := _RESULTS.get(str(facts.get("result")))) is not None:
+            yield _run_event(call, doc, "uat.asserted", description=_words(facts), result=result, step=doc.current)
 
 
-_RESULTS = {PASSED: PASSED, FAILED: FAILED, True: PASSED, False: FAILED}
+def _words(facts: Mapping[str, Any]) -> str:
+    return clean_line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
+
+
+_RESULTS = {PASSED: PASSED, FAILED: FAILED, "True": PASSED, "False": FAILED}
 
 
 def end_run(call: Call) -> CommandResult:

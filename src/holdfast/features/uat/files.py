@@ -166,12 +166,7 @@ def problem_entry(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, Any]:
-    return {
-        "timestamp": format_iso(event.at),
-        "type": check.type,
-        "result": check.result,
-        "data": check.data or {},
-    }
+    return {"timestamp": format_iso(event.at), "type": check.type, "result": check.result, "data": check.data or {}}
 
 
 def assertion_entries(record: Record) -> list[dict[str, Any]]:

@@ -99,22 +99,24 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     doc = doc or Activity(project=event.project)
     # Imported events may be older than what is known already.
     doc = replace(doc, at=max(doc.at, event.at))
-    if event.kind in SESSION_ENDS:
-        return _end_session(doc, event)
-    if event.kind == ModelAnswered.KIND:
-        return _count_tokens(doc, event)
-    if event.kind == GitActed.KIND:
-        return _apply_commit(doc, event)
-    if event.kind in TOOL_ENDS:
-        return _apply_edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
+    return _OF_ACTIVITY.get(event.kind, _note_session)(doc, event)
+
+
+def _note_session(doc: Activity, event: Event) -> Activity:
+    return _with_session(doc, event, _open_session(doc, event))
+
+
+def _end_turn(doc: Activity, event: Event) -> Activity:
     session = _open_session(doc, event)
-    if event.kind == "turn.ended":
-        # An agent may end a turn twice (a refused stop): it is summed up once.
-        session = replace(session, turn=replace(session.turn, over=session.turn.over or event.seq))
-        # Commits that were summed up before are dropped.
-        commits = [replace(commit, over=event.seq) for commit in doc.commits if not commit.over]
-        doc = replace(doc, commits=commits)
-    return _with_session(doc, event, session)
+    # An agent may end a turn twice (a refused stop): it is summed up once.
+    turn = replace(session.turn, over=session.turn.over or event.seq)
+    # Commits that were summed up before are dropped.
+    commits = [replace(commit, over=event.seq) for commit in doc.commits if not commit.over]
+    return _with_session(replace(doc, commits=commits), event, replace(session, turn=turn))
+
+
+def _end_call(doc: Activity, event: Event) -> Activity:
+    return _apply_edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
 
 
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,6 +232,15 @@ def _folder_of(path: str, project: str) -> str:
     inside = path.removeprefix(f"{project.rstrip('/')}/")
     folders = inside.split("/")[:-1][:2] if not inside.startswith("/") else ["elsewhere"]
     return "/".join(folders)[:100] + "/" if folders else "./"
+
+
+_OF_ACTIVITY: dict[str, Callable[[Activity, Event], Activity]] = {
+    **dict.fromkeys(SESSION_ENDS, _end_session),
+    **dict.fromkeys(TOOL_ENDS, _end_call),
+    ModelAnswered.KIND: _count_tokens,
+    GitActed.KIND: _apply_commit,
+    "turn.ended": _end_turn,
+}
 
 
 # ── what others want to know of it ───────────────────────────────────────────────────────────────────────────────────

@@ -12,14 +12,7 @@ from msgspec.structs import replace
 
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.event import Event, own_event
-from holdfast.core.kinds.project_events import (
-    LeaseAsked,
-    LeaseFreed,
-    LeaseKept,
-    LeaseLock,
-    LeasePayload,
-    LeaseReleased,
-)
+from holdfast.core.kinds.project_events import LeaseAsked, LeaseFreed, LeaseKept, LeaseLock, LeasePayload, LeaseReleased
 from holdfast.core.machine import boot_id, is_here, look_up_process, machine_id, pids_marked
 from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 

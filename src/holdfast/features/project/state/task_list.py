@@ -7,7 +7,7 @@ import msgspec
 from holdfast.core.kinds.project_events import GitFacts
 from holdfast.features.project.document.text import count_with_noun
 from holdfast.features.project.gaps import open_gaps
-from holdfast.features.project.state import MAX_HISTORY, Gap, HistoryLine, Project, Task
+from holdfast.features.project.state import MAX_HISTORY, HistoryLine, Project, Task
 from holdfast.features.project.state.check_results import area_of, check_runs, summarise_tests, unvalidated_files
 
 # The last significant changes of a project, in words. All of them are in the log; the document keeps twenty.
@@ -171,22 +171,28 @@ MAX_TASKS = 200
 
 def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Project:
     """The same facts with the tasks they mean at this moment, and a line of history for each that closed."""
-    gaps = {gap.identity: gap for gap in open_gaps(doc, at)[:MAX_TASKS]}
-    known = {task.identity: (task.id, task.discovered_at) for task in doc.tasks}
-    new = [identity for identity in gaps if identity not in known]
-    known |= {identity: (f"task_{number:03}", at) for number, identity in enumerate(new, doc.next_task)}
-    tasks = [_numbered(gap, *known[identity]) for identity, gap in gaps.items()]
-    closed = [task for task in doc.tasks if task.identity not in gaps]
+    tasks, next_task = _numbered_tasks(doc, at)
+    still_open = {task.identity for task in tasks}
+    closed = [task for task in doc.tasks if task.identity not in still_open]
     if not closed and tasks == doc.tasks:
         return doc
-    after = msgspec.structs.replace(doc, tasks=tasks, next_task=doc.next_task + len(new))
-    for line in filter(None, [closing_line(before, after, task) for task in closed]):
-        after = with_line(after, at, pid, line)
+    after = msgspec.structs.replace(doc, tasks=tasks, next_task=next_task)
+    for task in closed:
+        if line := closing_line(before, after, task):
+            after = with_line(after, at, pid, line)
     return after
 
 
-def _numbered(gap: Gap, id_: str, discovered_at: int) -> Task:
-    return Task(id=id_, discovered_at=discovered_at, **msgspec.structs.asdict(gap))
+def _numbered_tasks(doc: Project, at: int) -> tuple[list[Task], int]:
+    """(the open gaps with their numbers, the next number)"""
+    known = {task.identity: task for task in doc.tasks}
+    number, tasks = doc.next_task, []
+    for gap in open_gaps(doc, at)[:MAX_TASKS]:
+        task = known.get(gap.identity)
+        id_, discovered_at = (task.id, task.discovered_at) if task else (f"task_{number:03}", at)
+        tasks.append(Task(id=id_, discovered_at=discovered_at, **msgspec.structs.asdict(gap)))
+        number += task is None
+    return tasks, number
 
 
 def tasks_at(doc: Project, at: int) -> Project:

@@ -139,16 +139,19 @@ def _decoded_image(part: str) -> bytes:
 def _images_in_transcript(source: Event) -> Iterator[str]:
     """Claude Code writes a tool's answer into its transcript, under the id of the call."""
     path, call = source.data.transcript, source.data.call
-    if not (path.endswith(".jsonl") and call):
-        return
-    # From the end: the answer of this call is among the newest entries.
-    for text in reversed(_end_of_file(Path(path)).splitlines()):
-        entry = decode_json(text) if call.encode() in text and b'"image"' in text else None
-        message = entry.get("message") if isinstance(entry, dict) else None
-        parts = message.get("content") if isinstance(message, dict) else None
-        for part in parts if isinstance(parts, list) else ():
-            if isinstance(part, dict) and part.get("tool_use_id") == call:
-                yield from images_in(part.get("content"))
+    if path.endswith(".jsonl") and call:
+        # From the end: the answer of this call is among the newest entries.
+        for text in reversed(_end_of_file(Path(path)).splitlines()):
+            if call.encode() in text and b'"image"' in text:
+                yield from _images_of_call(decode_json(text), call)
+
+
+def _images_of_call(entry: Any, call: str) -> Iterator[str]:
+    message = entry.get("message") if isinstance(entry, dict) else None
+    parts = message.get("content") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, dict) and part.get("tool_use_id") == call:
+            yield from images_in(part.get("content"))
 
 
 def _end_of_file(path: Path) -> bytes:

@@ -13,15 +13,7 @@ from holdfast.features.uat.drivers.answers import is_crash, page_text, without_f
 from holdfast.features.uat.drivers.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.drivers.results import Result, bound_value, result_of, without_values
 from holdfast.features.uat.folders import root_of
-from holdfast.features.uat.settings import (
-    ACTIVE,
-    CUTS_OFF,
-    DEFAULTS,
-    ENDINGS,
-    REASONS,
-    UatSettings,
-    run_id,
-)
+from holdfast.features.uat.settings import ACTIVE, CUTS_OFF, DEFAULTS, ENDINGS, REASONS, UatSettings, run_id
 from holdfast.features.uat.state import (
     CATALOGUES,
     NO_PLAN,

@@ -159,9 +159,12 @@ def list_failures(record: Record) -> list[Failure]:
     ]
 
 
+_NO_ATTEMPT = {"expected": "", "received": "", "error": ""}
+
+
 def _failure_of_step(record: Record, step: dict[str, Any]) -> Failure:
     number = step["stepNumber"]
-    last = {"expected": "", "received": "", "error": "", **dict(*step["attempts"][-1:])}
+    last = step["attempts"][-1] if step["attempts"] else _NO_ATTEMPT
     missed = failed_assertions(record, number)
     call = telling_call([call.data for call in record.calls if call.data.step == number])
     return Failure(

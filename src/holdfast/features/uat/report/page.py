@@ -125,11 +125,10 @@ def _attempt_views(record: Record, step: View, pictures: list[Picture]) -> list[
     starts = [attempt["start"] or 0 for attempt in tried]
     # An attempt lasts until the next one begins.
     spans = zip(tried, starts, [*starts[1:], sys.maxsize], strict=False)
-    made = [
-        _attempt_view(record, step["stepNumber"], one, range(begin, until), pictures) for one, begin, until in spans
-    ]
+    number = step["stepNumber"]
+    made = [_attempt_view(record, number, one, range(begin, until), pictures) for one, begin, until in spans]
     if made and made[-1]["verdict"] == FAILED:
-        made[-1] |= _missed_in_step(record, step["stepNumber"])
+        made[-1] |= _missed_in_step(record, number)
     return made
 
 
@@ -145,26 +144,30 @@ def _missed_in_step(record: Record, number: int) -> View:
 
 def _attempt_view(record: Record, number: int, attempt: View, span: range, pictures: list[Picture]) -> View:
     calls = [call.data for call in record.calls if call.data.step == number and call.data.began in span]
-    mine = [picture for picture in pictures if picture.step == number and picture.at in span]
-    before = _labelled([picture for picture in pictures if picture.at < span.start][-1:], "before")
     view = {
         **attempt,
         "verdict": PASSED if attempt["status"] == COMPLETED else attempt["status"],
         "problems": [one for one in record.problems if _is_further_problem(one, number, attempt, span)],
         "address": _last_of(call.url for call in calls),
-        "pictures": before + _labelled(mine, "in this attempt"),
+        "pictures": _pictures_of_attempt(pictures, number, span, failed=_is_bad(attempt["status"])),
         "call": None, "page": "", "no_picture": "",
     }  # fmt: skip
-    if not _is_bad(attempt["status"]):
-        return view
-    view["call"] = figures.telling_call(calls)
-    view["page"] = _last_of(map(_page_of, calls))
-    if not mine:
-        # The first picture that followed may still show the failure.
-        after = _labelled([picture for picture in pictures if picture.at in span][:1], "after the failure")
-        view["pictures"] = before + after
-        view["no_picture"] = "" if after else _why_no_picture(attempt["error"])
+    if _is_bad(attempt["status"]):
+        view["call"] = figures.telling_call(calls)
+        view["page"] = _last_of(map(_page_of, calls))
+        if all(picture.label == "before" for picture in view["pictures"]):
+            view["no_picture"] = _why_no_picture(attempt["error"])
     return view
+
+
+def _pictures_of_attempt(pictures: list[Picture], number: int, span: range, *, failed: bool) -> list[Picture]:
+    """The last one before it, and those taken in it; after a failure also the first one of what followed."""
+    within = [picture for picture in pictures if picture.at in span]
+    mine = _labelled([picture for picture in within if picture.step == number], "in this attempt")
+    before = _labelled([picture for picture in pictures if picture.at < span.start][-1:], "before")
+    # There was none in the attempt itself: the first one after it may still show the failure.
+    after = _labelled(within[:1], "after the failure") if failed and not mine else []
+    return before + mine + after
 
 
 def _last_of(texts: Iterable[str]) -> str:
