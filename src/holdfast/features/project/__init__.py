@@ -1,4 +1,4 @@
-"""The project: what is true of it, and what needs doing, derived and never typed by hand."""
+"""The project: its state and open tasks, derived from the log and the disk."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What people ask for: a fresh look, tasks of their own, the project's name, leases. Each is an event or nothing."""
+"""Commands: a fresh look, the user's own tasks, the project's name, leases."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def finish_task(call: Call) -> CommandResult:
     task = _open_task(call, root)
     if task.type != "own_task":
         raise CommandRefused(
-            f"{task.id} is derived from what is true",
+            f"{task.id} is derived from the project's state",
             fix=f"It closes by itself when: {'; '.join(task.done_when)}. "
             f"If it is wrong: holdfast task dismiss {task.id} --reason WHY",
         )
@@ -163,7 +163,7 @@ def _ttl_ms(call: Call) -> int:
 
 
 def check_lease_request(call: Call) -> CommandResult:
-    """For whoever waits: frees what dead owners hold, and tells how the request stands."""
+    """Frees what dead owners hold, and answers how far a request is."""
     name, request = _lease_name(call), str(call.args.get("request"))
     events = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
     return CommandResult(events, lambda reader: find_answer(reader, name, request))
@@ -178,7 +178,7 @@ def renew_lease(call: Call) -> CommandResult:
 
 
 def release_lease(call: Call) -> CommandResult:
-    """One's own; with `force` whoever holds it."""
+    """The asker's lease; with `force` everybody's."""
     name = _lease_name(call)
     lease = _load_lease(call, name)
     if call.args.get("force"):

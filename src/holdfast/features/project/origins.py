@@ -16,7 +16,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.project.state import COMMIT, CommitOrigin
 
 MADE_BY = frozenset(("commit", "cherry-pick", "revert", "am", "rebase"))
-"""A merge or a pull may only bring here what somebody else made."""
+"""A merge or a pull may only bring in commits of others."""
 # Events in a page, pages, turns, characters of a text, turns of work shown.
 PAGE, MAX_PAGES, MAX_TURNS, MAX_TEXT, MAX_WORK = 500, 20, 5_000, 2_000, 5
 SHORTEST_LINE = 4

@@ -1,4 +1,4 @@
-"""What an event means for a project, as events of its own; who is told what; what is looked at because of it. Pure."""
+"""Derived events, context for agents, and jobs of a project. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -46,7 +46,7 @@ from holdfast.features.project.state.check_results import proven_areas
 from holdfast.features.project.state.leases import LEASE_KINDS, lock_of
 
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
-"""The last is told by the feature sessions, of the time when the command ended."""
+"""The last comes from the feature sessions, with the time when the command ended."""
 LOOKED_AT_SOON = frozenset(
     ("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND, GitNoticed.KIND)
 )
@@ -57,7 +57,7 @@ SUBSCRIBED_KINDS = (
     REDUCED_KINDS | LEASE_KINDS | habits.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
 )
 MAX_CONCERNED = 8
-"""Projects told of one change of a lease."""
+"""Projects that one change of a lease is copied to."""
 
 # ── derive ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -207,7 +207,7 @@ def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Deci
 
 # ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Milliseconds; events of one moment lead to one look, because jobs of a project are deduplicated.
+# Milliseconds; jobs of a project are deduplicated, so events of one moment lead to one look.
 SOON_MS = 200
 SLOW_MS = 5_000
 """Trees and the branch's own differences may be large: they are looked at less often."""

@@ -51,7 +51,7 @@ class Tree(Section):
 
 
 class Check(Section):
-    """A gap rule of one's own: the gap is open while the command does not end as it should."""
+    """The user's own gap rule: the gap is open while the command does not end as it should."""
 
     marks = {"command": True}
 

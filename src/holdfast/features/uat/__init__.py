@@ -18,7 +18,7 @@ VIEWS = (
     "list show document context signal signals report compare scenarios validate schema place done active suite".split()
 )
 _table = partial(lazy_table, __name__)
-"""Reports, YAML and HTTP are loaded when somebody asks for them: the first hook does not wait for that."""
+"""Reports, YAML and HTTP are loaded on first use, so that the first hook does not wait for them."""
 
 FEATURE = Feature(
     name="uat",

@@ -1,4 +1,4 @@
-"""What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
+"""Commands of people and their hooks. Each becomes one event or a few."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,7 +74,7 @@ def _find_scenario_plan(call: Call, name: str) -> Plan:
     plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
-    # A mistake is told only where the file has the scenario's name.
+    # A mistake is reported only where the file has the scenario's name.
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
@@ -137,7 +137,7 @@ def _in_range(doc: Run, value: Any) -> int:
 
 
 def record_health_check(call: Call) -> CommandResult:
-    """S3-7: a health check somebody else made."""
+    """S3-7: a health check made elsewhere."""
     doc, result = run_lookup.require_active_run(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {clean_line(result, 40)!r}")
@@ -196,7 +196,7 @@ def update_run(call: Call) -> CommandResult:
 
 
 def _new_entries(call: Call, doc: Run, added: dict[merge.Path, list[Any]]) -> dict[merge.Path, list[Any]]:
-    """Who writes a whole state back repeats what is in it already."""
+    """A whole state that is written back repeats entries that are known."""
     if not added:
         return {}
     document = files.build_run_document(load_record(call.reader, doc.id))
@@ -286,7 +286,7 @@ def _imported_events(call: Call, report: runner_reports.TestReport, path: Path, 
     return [*events, *derive.run_ending_events(doc, call.now, "import", make)]
 
 
-# ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
+# ── done by a job afterwards; `done` is the key of the event that reports it ────────────────────────────────────
 
 
 def _request_job(call: Call, what: str, doc: Run | None = None, **data: Any) -> CommandResult:

@@ -57,7 +57,7 @@ def build_run_document(record: Record) -> dict[str, Any]:
         "performance": performance_section(record),
         "context": context_section(doc),
     }
-    # What was merged in from outside lies over what is derived; `split_patch` kept derived fields out of it.
+    # Patches from outside come last; `split_patch` kept derived fields out of them.
     return merge_objects(made, doc.overlay)
 
 
@@ -86,8 +86,8 @@ def scenario_section(record: Record) -> dict[str, Any]:
         "estimatedDuration": plan.estimated_ms or None,
         "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
-            step_entry(n, planned, stood)
-            for n, (planned, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
+            step_entry(n, planned, step)
+            for n, (planned, step) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
         ],
     }
 
@@ -98,17 +98,17 @@ def judged_steps(record: Record) -> list[dict[str, Any]]:
     return [
         {
             **one,
-            "verdict": step_verdict(record.doc, stood),
-            "flaky": is_flaky(stood),
-            "error": stood.attempts[-1].error if stood.attempts else "",
-            "attempts": [{**msgspec.to_builtins(a), "duration": duration_ms(a)} for a in stood.attempts],
+            "verdict": step_verdict(record.doc, step),
+            "flaky": is_flaky(step),
+            "error": step.attempts[-1].error if step.attempts else "",
+            "attempts": [{**msgspec.to_builtins(a), "duration": duration_ms(a)} for a in step.attempts],
         }
-        for one, stood in zip(step_rows, record.doc.steps, strict=False)
+        for one, step in zip(step_rows, record.doc.steps, strict=False)
     ]
 
 
 def run_remarks(record: Record) -> list[str]:
-    """What has to be known before the steps: why green ones prove nothing, and which of them a person vouches for."""
+    """Preconditions that did not hold, and steps that were marked by hand."""
     unmet = [c for _, c in record.checks if isinstance(c, HealthChecked) and c.precondition and c.result != "success"]
     remarks = [f"A precondition did not hold: {_describe_precondition(record, check)}" for check in unmet]
     marked = [str(n) for n, step in enumerate(record.doc.steps, 1) if step.attempts and step.attempts[-1].by_hand]

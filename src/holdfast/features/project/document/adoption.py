@@ -1,4 +1,4 @@
-"""What a SESSION_STATE document that Holdfast did not write means for the project: tasks, history, focus, and what is left out."""
+"""Takes over SESSION_STATE documents that Holdfast did not write: tasks, history, focus."""
 
 import hashlib
 import re
@@ -72,7 +72,7 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
         for task in adoption.tasks
         if task.description not in known_texts
     ]
-    # Only tasks of one's own: derived ones close when what they were found on does.
+    # Only the user's own tasks: derived ones close when their gap does.
     done = [task for task in doc.tasks if task.id in adoption.done and task.type == "own_task"]
     events += [own_event(TaskDone(key=task.key, id=task.id), now, project=doc.project) for task in done]
     adopted = DocumentAdopted(
@@ -87,7 +87,7 @@ def adoption_key(*parts: str) -> str:
 
 
 def describe_adoption(data: DocumentAdopted) -> str:
-    """One line for people: what was taken, and what could not be."""
+    """One line for people: what was taken over, and what was not."""
     taken = [count_with_noun(data.tasks, "task")] if data.tasks else []
     taken += [count_with_noun(len(data.history), "line of history", "lines of history")] if data.history else []
     taken += [f"the focus ({data.focus[:60]})"] if data.focus else []
@@ -137,7 +137,7 @@ def _read_state(state: dict[str, Any], doc: Project | None) -> Adoption:
 
 
 def _add_unknown_section(adoption: Adoption, name: str, value: Any) -> None:
-    """A list somebody wrote is taken as things to do; anything else is named."""
+    """A list is taken as tasks; anything else is reported."""
     if isinstance(value, list) and all(isinstance(item, str | Mapping) for item in value):
         _add_tasks(adoption, value, "", None)
     else:
@@ -163,7 +163,7 @@ def _found_task(description: str, priority: str, done_when: list[str]) -> TaskAd
 def _task_of_ours(fields: Mapping[str, Any], doc: Project) -> str:
     """Its id, where the entry is one that we wrote: numbered by us, with the time of its discovery."""
     match = _TASK_ID.fullmatch(str(fields.get("id") or ""))
-    # A number that we have not given out yet is somebody else's.
+    # A number that was not given out yet is not ours.
     ours = match and int(match[1]) < doc.next_task and fields.get("discovered_at")
     return str(fields["id"]) if ours else ""
 

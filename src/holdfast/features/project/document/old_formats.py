@@ -149,7 +149,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def migrate_v3_to_v4(v3_state: State) -> State:
-    """What was true and what is to be done, without who did it (S1-1)."""
+    """State and tasks, without who did the work (S1-1)."""
     return {
         "SCHEMA_VERSION": SCHEMA_VERSION,
         "LAST_UPDATED": v3_state.get("LAST_UPDATED"),
@@ -238,7 +238,7 @@ def _named_by_words(table: Iterable[tuple[str, tuple[str, ...]]], text: str) -> 
 
 
 def _history_lines(v3_state: State) -> list[State]:
-    """Work without a time of its own happened, as far as is known, by the time the file was written."""
+    """Work without a time gets the time the file was written."""
     written = v3_state.get("RECENT_WORK")
     work = entries_of([written] if isinstance(written, Mapping) else written)
     last = _time_or_none(v3_state.get("LAST_UPDATED"))
@@ -264,7 +264,7 @@ def _section_name(text: str) -> str:
 
 
 def _as_fact(text: str) -> str:
-    """`Analyzed git status` says what somebody did; `Git status analyzed` says what was done."""
+    """`Analyzed git status` becomes `Git status analyzed`."""
     first, _, rest = text.partition(" ")
     return f"{rest[0].upper()}{rest[1:]} {first.lower()}" if rest and first.lower().endswith("ed") else text
 

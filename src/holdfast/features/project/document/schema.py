@@ -15,7 +15,7 @@ SCHEMA: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("session_s
 
 
 def schema_problems(state: Any) -> list[str]:
-    """What is wrong with it, each with where; empty when it is valid."""
+    """Each problem with its place; empty when the document is valid."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
     errors = sorted(
@@ -25,7 +25,7 @@ def schema_problems(state: Any) -> list[str]:
 
 
 def check(text: str, where: str = "") -> dict[str, Any]:
-    """A document's text, whole: whether it is valid, and what is wrong with it if not."""
+    """Whether a document's text is valid, and its problems if not."""
     try:
         document = formats.parsed(text, where)
     except formats.BadState as error:

@@ -1,4 +1,4 @@
-"""One look at a project: what is quick to find together, reports, TODOs, gap rules of the user's own, and what only time changes."""
+"""Looks at a project: git, reports, TODOs, the user's own gap rules, and what only time changes."""
 
 import os
 import re
@@ -139,7 +139,7 @@ def refresh(call: JobCall) -> list[Event]:
 
 
 def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> list[Event]:
-    """Of the document on disk, where somebody changed it: the writer of files sets it aside only later."""
+    """Adopts changes made by hand to the document on disk."""
     path = document_path(doc, settings)
     if not settings.files or not doc.folder:
         return []
@@ -182,7 +182,7 @@ def _habit_patterns(reader: Reader, root: str, name: str, now: int) -> list[Habi
 
 
 def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) -> list[Event]:
-    """Compared by a sum of what was reported: what is stored may have been redacted."""
+    """Compares by checksums of what was reported: the stored text may have been redacted."""
     sections = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
     sums = {name: _checksum_of(value) for name, value in sections.items()}
     changed = {name: value for name, value in sections.items() if doc.sums.get(name) != sums[name]}

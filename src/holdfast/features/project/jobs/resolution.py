@@ -66,7 +66,7 @@ def _named_by_user(doc: Project | None, doing: Activity | None, settings: Projec
 
 
 def folder_name(reader: Reader, root: str, name: str) -> str:
-    """Two projects of one name get two folders: the second is told apart by where it lies."""
+    """Two projects of one name get two folders: the second has its parent folder in the name."""
     known_projects = GLOBAL.load(reader, ALL)
     taken = (
         {one.folder: where for where, one in known_projects.projects.items() if one.folder} if known_projects else {}

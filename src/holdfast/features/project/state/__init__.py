@@ -198,7 +198,7 @@ class Project(Document, kw_only=True):
     next_task: int = 1
     history: list[HistoryLine] = []
     focus: str = ""
-    """Of a document that was taken over: what somebody worked on, until something newer is known."""
+    """From a document that was taken over, until something newer is known."""
 
     @property
     def shown_name(self) -> str:
@@ -330,7 +330,7 @@ class LeaseTable(Document, kw_only=True):
 
 
 class CommitOrigin(Document, kw_only=True, frozen=True):
-    """Who made a commit; without a session it was made outside of one. `seq` is the call that made it."""
+    """The session that made a commit; empty where none did. `seq` is the call that made it."""
 
     sha: str
     project: str = ""

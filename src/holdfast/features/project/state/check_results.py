@@ -1,4 +1,4 @@
-"""What checks mean for a project: the last runs of each suite, which failure is over, and which changed files are validated."""
+"""The last runs of each suite, which failures are over, and which changed files are validated."""
 
 import fnmatch
 import posixpath

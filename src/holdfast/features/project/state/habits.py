@@ -1,4 +1,4 @@
-"""What goes on in a project, and what is usually done there: open sessions, edits, tokens, habits."""
+"""The activity of a project, and habits learned from it: open sessions, edits, tokens."""
 
 import math
 import re

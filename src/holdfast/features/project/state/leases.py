@@ -1,4 +1,4 @@
-"""Who holds what, who waits for it, and nobody waits in a circle. One document holds them all, so that a circle shows.
+"""Leases: holders, waiters, and deadlock detection. One document holds all of them, so that a circle shows.
 
 Pure but for the questions about processes at the end: an event in, the table after it out. The fencing token of a lease
 is the number of the event that granted it: it only grows, so a store can refuse the writes of an owner who lost the
@@ -71,7 +71,7 @@ def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
 
 
 def _ask_again(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry, held: LeaseEntry) -> LeaseTable:
-    """Asked for once more by its holder: renewed. From shared to exclusive only when nobody shares it."""
+    """Renews a lease its holder asks for again. From shared to exclusive only when nobody shares it."""
     lease = _lease_named(table, data.name)
     if held.mode == "shared" and entry.mode == "exclusive":
         if len(lease.holders) > 1:
@@ -256,7 +256,7 @@ def lock_of(lease: Lease | None) -> LeaseLock:
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """A process, told apart by its start time and the boot it belongs to."""
+    """A process, identified by its start time and boot."""
 
     owner: str
     pid: int
@@ -299,7 +299,7 @@ def start_time(pid: int) -> int | None:
 
 
 def free_lost(table: LeaseTable | None, now: int) -> Iterator[Event]:
-    """Holders and waiters who are dead, or whose time is up when nobody can tell whether they live."""
+    """Frees holders and waiters that are dead, or whose time is up where that cannot be known."""
     for name, lease in table.leases.items() if table else ():
         for entry in (*lease.holders, *lease.waiters):
             if why := why_lost(entry, now):

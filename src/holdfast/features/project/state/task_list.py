@@ -1,4 +1,4 @@
-"""Tasks are gaps with a number: it stays while the gap lasts. What changed is history: the document keeps the last twenty lines."""
+"""Tasks are gaps with a number that stays while the gap lasts; the last twenty changes are history."""
 
 from collections.abc import Callable, Iterator
 

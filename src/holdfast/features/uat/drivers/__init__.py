@@ -44,7 +44,7 @@ def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[s
     # A tool of an MCP server may have an argument `command` too: only shells have no `__` in the name.
     if isinstance(command, str) and "__" not in tool and command:
         return use_of_command(command)
-    # Of an agent's own tools, which are given nothing that matters here, the name tells all.
+    # Without arguments and settings the name decides.
     if not arguments and not extra:
         return _use_by_name(tool)
     # The person's settings come before the tables.

@@ -160,7 +160,7 @@ def images_in(response: Any) -> Iterator[str]:
                 yield data
 
 
-# ── what stands in a page's fields ───────────────────────────────────────────────────────────────────────────────────
+# ── the content of a page's fields ───────────────────────────────────────────────────────────────────────────────────
 
 _QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
 _TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
@@ -187,7 +187,7 @@ def without_typed_code(text: str) -> str:
 
 
 def without_fields(text: str) -> str:
-    """A snapshot without the content of its fields: nobody knows which of it is secret."""
+    """A snapshot without the content of its fields: any of it may be secret."""
     text = _FIELD_LINES.sub(lambda m: _FIELD_CONTENT.sub(r"\1: …", m[0]), text)
     text = _FIELD.sub(r"\1: …", text)
     return _UID_FIELD.sub(lambda m: _UID_CONTENT.sub(r'\1\2"…"', m[0]), text)

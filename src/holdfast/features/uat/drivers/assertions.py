@@ -13,7 +13,7 @@ LONGEST_EXPECTED = 200
 SILENT = ("screenshot", "close", "tab", "open")
 """Calls with these meanings answer nothing about the page."""
 LISTING = ("console", "network")
-"""These answer lists besides the page: what is not in them may still be on the page."""
+"""These answer with lists: what is missing there may still be on the page."""
 
 
 ALWAYS = ("not_contains", "max_ms", "no_errors", "clean_console", "max_violations")
@@ -123,7 +123,7 @@ def _is_judged(criteria: PlannedAssertion, result: Result) -> bool:
 
 
 def page_checks(plan: Plan, step: int, result: Result) -> Iterator[dict[str, Any]]:
-    """S3-7: what the page was like, for each check of this step that asks no server of its own."""
+    """S3-7: the page checks of this step."""
     for number, criteria in enumerate(plan.health_checks):
         if criteria.type != "http" and step and (criteria.step or 1) == step:
             good = result.ok and meets_conditions(criteria, result, plan.base_url)
@@ -136,7 +136,7 @@ def page_checks(plan: Plan, step: int, result: Result) -> Iterator[dict[str, Any
 
 
 def page_facts(result: Result) -> dict[str, Any]:
-    """The seed's three facts; what a JSON result says itself goes before what we can tell."""
+    """The seed's three facts; a JSON result overrides what is derived."""
     value = result.value if isinstance(result.value, Mapping) else {}
     facts = {
         "isLoggedIn": None,

@@ -128,7 +128,7 @@ Judged = list[dict[str, Any]]
 
 
 def without_values(parts: tuple[Result, Judged, Judged], values: Iterable[str]) -> tuple[Result, Judged, Judged]:
-    """The same without what was typed: drivers repeat it in their answers."""
+    """Removes typed values: drivers repeat them in their answers."""
     hidden = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
     if not hidden:
         return parts

@@ -16,18 +16,18 @@ LONGEST_COMMAND = 20_000
 MOST_WORDS = 1_000
 MOST_COMMANDS = 50
 SHORTEST_PLAIN = 3
-"""Shorter values are taken out only where they stand alone: `1` is also in `@e1`."""
+"""Shorter values are taken out only as whole words: `1` is also in `@e1`."""
 
 
 DRIVER_FOLDERS = ("~/.agent-browser/tmp/screenshots",)
-"""Where drivers put screenshots that nobody named a file for."""
+"""Where drivers put screenshots without a file name."""
 
 
 _FLOWS = {"maestro": ("test",)}
 """Programs whose one command plays a whole flow."""
 _BATCH = "agent-browser"
 """The program that takes a batch of commands as JSON."""
-# Words that may stand before the program itself.
+# Words that may come before the program itself.
 _RUNNERS = frozenset(
     ("npx", "bunx", "pnpm", "yarn", "npm", "bun", "uvx", "dlx", "exec", "x", "sudo", "env", "time", "timeout")
 )
@@ -76,7 +76,7 @@ def _split_words(command: str) -> list[str]:
 
 
 def _without_redirections(words: list[str]) -> list[str]:
-    """Without `> file` wherever it stands: what is typed may come behind it."""
+    """Without `> file`: typed words may come after it."""
     left: list[str] = []
     is_target = False
     for word in words:
@@ -108,7 +108,7 @@ def _of_words(words: list[str]) -> Iterator[ToolUse]:
 
 
 def _is_prefix(word: str) -> bool:
-    """What may stand before a program: an assignment, an option of a runner, its number of seconds."""
+    """Whether a word may come before a program: an assignment, an option of a runner, its number of seconds."""
     # `FOO=1`, but not a path or an address that has `=` further on.
     return word.startswith("-") or "=" in word.partition("/")[0] or word.rstrip("smh").isdigit()
 
@@ -169,7 +169,7 @@ def _typed_words(driver: ShellDriver, verb: str, behind: list[str]) -> list[str]
         behind = behind[1 + driver.typed_from[two] :]
     elif verb in driver.typed_from:
         skipped = driver.typed_from[verb]
-        # Who leaves the element out types what is left.
+        # Without the element, all words are typed.
         behind = behind[skipped:] if len(behind) > skipped else behind
     else:
         return []

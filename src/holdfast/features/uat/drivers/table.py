@@ -73,7 +73,7 @@ def meanings_of_action() -> dict[str, list[str]]:
 
 @cache
 def prefixed_tools() -> frozenset[str]:
-    """Tools that tell their driver by name alone, for agents that write `mcp_server_tool`."""
+    """Tools whose name alone identifies the driver, for agents that write `mcp_server_tool`."""
     return frozenset(
         tool for row in drivers().server for tool in row.tools if row.prefixes and tool.startswith(row.prefixes)
     )

@@ -1,4 +1,4 @@
-"""Screenshots are copied to where they stay, console logs are read: only images, only from inside the project."""
+"""Copies screenshots and reads console logs: only images, only from inside the project."""
 
 import base64
 import io
@@ -57,7 +57,7 @@ def _screenshot_event(call: JobCall, doc: Run, event: Event, name: str, settings
         facts |= {"name": path.stem, "path": str(path), "size": len(image), "success": True}
     except (_Unusable, UnsafePath, OSError) as error:
         facts |= {"success": False, "problem": f"screenshot {name!r}: {error}"[:300]}
-    # The key has the event and the name: a job that runs again tells of the same picture.
+    # The key has the event and the name: a job that runs again reports the same picture.
     return keyed_run_event(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
 
 
@@ -82,7 +82,7 @@ def _read_image(call: JobCall, doc: Run, event: Event, name: str, settings: UatS
 
 
 def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
-    """A picture of its own, or one in a trace."""
+    """A picture file, or a picture in a trace."""
     archive, inner, member = str(path).partition(f".zip{MEMBER}")
     if not inner:
         return read_inside(path, doc, settings, LARGEST_IMAGE)
@@ -98,7 +98,7 @@ def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
 
 
 def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> bytes:
-    """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
+    """Reads a plain file in the project or in a folder the person allowed."""
     own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
     allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not is_inside_folders(path, allowed):
@@ -168,7 +168,7 @@ def image_suffix(image: bytes) -> str:
 
 
 def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
-    """S3-8's name; several pictures of one second are told apart."""
+    """S3-8's name, with a number for further pictures of the same second."""
     paths = places_of(doc)
     if paths is None:
         raise _Unusable("this run has no folder")
@@ -195,5 +195,5 @@ def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator
         new_lines = lines[max(0, first - 1) : last or None] if first else lines
         for number, entry in enumerate(find_problems("\n".join(new_lines))):
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
-            # The key has the number of the line: a job that runs again tells nothing twice.
+            # The key has the number of the line: a job that runs again reports nothing twice.
             yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

@@ -64,7 +64,7 @@ def _handle_recovery(call: JobCall, event: Event) -> list[Event]:
 
 
 def _handle_new_scenario(call: JobCall, event: Event) -> list[Event]:
-    """A first scenario, the schema beside it, and what git should not keep."""
+    """A first scenario, its schema, and a .gitignore."""
     settings = call.settings(event.project) or DEFAULTS
     paths = RunFolders(Path(root_of(event.project, settings.root)), event.project)
     paths.ready(paths.scenarios)
@@ -86,7 +86,7 @@ def _handle_comparison(call: JobCall, event: Event) -> list[Event]:
 
 
 def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
-    """In a process of its own: a decoder that fails on a hostile picture fails alone."""
+    """In a separate process: a hostile picture can only crash that."""
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
     target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None

@@ -1,4 +1,4 @@
-"""What an agent is told: that a run is recorded, how one could begin, where one stands. Nothing is ever refused."""
+"""Context for the agent: that a run is recorded, how to begin one, how far it is. UAT never refuses anything."""
 
 from collections.abc import Callable
 

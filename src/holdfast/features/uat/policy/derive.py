@@ -1,4 +1,4 @@
-"""What an event means for a run, by the rules of the moment. Recorded, so that replay needs no rules."""
+"""Derives run events from hooks by the current rules; they are recorded, so a replay needs no rules."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def derived_uat_event(event: Event, kind: str, **data: Any) -> Event:
 
 
 def run_start_data(plan: Plan, settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
-    """The data of `uat.started`, whoever begins the run."""
+    """The data of `uat.started`."""
     return {"plan": plan, "mode": settings.mode, "root": root_of(project, settings.root), **data}
 
 
@@ -76,7 +76,7 @@ def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]
     for data in interrupted_calls(doc, at, REASONS.get(reason, reason)):
         cut = make("uat.call_ended", **data)
         yield cut
-        # The verdict below is made on the run as it stands after these calls.
+        # The verdict below is that of the run after these calls.
         doc = run.reduce_run(doc, cut) or doc
     over = make("uat.ended", uat=doc.id, reason=reason)
     yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict_of_ended_run(doc, over))
@@ -164,7 +164,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
         return
     plan = PLANS.get(state, run_id) or NO_PLAN
     begun = _open_entry(doc, event)
-    # A command line may do several things in a browser: each is a call of its own, with what it said.
+    # A command line may do several things in a browser: each is a separate call with its own answer.
     uses = (call.use, *call.use.following)
     reported = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
     for use, result in zip(uses, reported, strict=False):
@@ -282,7 +282,7 @@ def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings
 
 
 def _record_told_call(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    """Numbered here, where nobody can come between: two hooks may report two calls at the same moment."""
+    """Numbered here, in one transaction: two hooks may report two calls at the same moment."""
     doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return

@@ -103,7 +103,7 @@ def _write_previous(state: State, doc: Run) -> Iterator[Job]:
 
 
 def _health_jobs(state: State, doc: Run, ended: int) -> Iterator[Job]:
-    """Requests of our own, for the checks of the step that ended; those of step 0 are made at the start."""
+    """HTTP checks of the step that ended; those of step 0 run at the start."""
     plan = PLANS.get(state, doc.id) or NO_PLAN
     for number, check in enumerate(plan.health_checks):
         if check.type == "http" and (check.step or 0) == ended:

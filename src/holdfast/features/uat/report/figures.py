@@ -136,7 +136,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def report_steps(record: Record) -> list[dict[str, Any]]:
-    """The seed's steps with verdict and attempts, and with what was expected of each."""
+    """The seed's steps with verdict, attempts and expected time."""
     return [
         {**step, "expected": limit, "slow": bool(limit and (step["duration"] or 0) > limit)}
         for step, planned in zip(files.judged_steps(record), record.plan.steps, strict=False)

@@ -44,7 +44,7 @@ class Chart:
 
 
 def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]) -> bytes:
-    """Two runs side by side; of each pair of pictures what was before, what is now, and what differs."""
+    """Two runs side by side, with the pictures of both and their difference."""
     readers = [picture_reader(record) for record in records]
 
     def shown(pair: dict[str, Any], name: str) -> str:
@@ -53,7 +53,7 @@ def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]
 
     names = ("before", "after", "difference")
     pairs = [{**pair, **{name: shown(pair, name) for name in names}} for pair in comparison["screenshots"]]
-    return render_page("compare.html", told={**comparison, "screenshots": pairs})
+    return render_page("compare.html", compared={**comparison, "screenshots": pairs})
 
 
 def render_page(template: str, **values: Any) -> bytes:

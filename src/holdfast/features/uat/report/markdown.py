@@ -40,5 +40,5 @@ def render_markdown_report(record: Record) -> bytes:
 
 
 def escape_line(text: Any) -> Markup:
-    """On one line, and without a meaning of its own."""
+    """On one line, with Markdown's special characters escaped."""
     return Markup(_SPECIAL.sub(r"\\\1", escape(" ".join(str(text).split()), quote=False)))  # noqa: S704 - escaped here

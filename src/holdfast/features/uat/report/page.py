@@ -19,7 +19,7 @@ from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import figures
 from holdfast.features.uat.settings import COMPLETED, FAILED, INTERRUPTED, PASSED
 
-# Bytes of one picture, and of all in one report, which carries them along.
+# Bytes of one picture, and of all pictures embedded in one report.
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
 THUMBNAIL = (240, 180)

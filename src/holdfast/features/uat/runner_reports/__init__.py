@@ -98,7 +98,7 @@ def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> 
 def failed_attempt(
     status: str, ms: Any, message: Any, pictures: tuple[str, ...] = (), traces: tuple[str, ...] = ()
 ) -> TestAttempt:
-    """With what was expected and received, where the message says so in the usual words."""
+    """Finds expected and received values in the message."""
     text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
     expected, received = _expected_and_received(text)
     return TestAttempt(
@@ -270,7 +270,7 @@ def _playwright_attempts(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
 
 
 def _playwright_attempt(result: Mapping[str, Any], meant: Any) -> TestAttempt:
-    """A test that is meant to fail and does has passed: the runner's own word goes before that of the result."""
+    """A test that is meant to fail and does has passed."""
     status = _status(result.get("status"))
     if status != SKIPPED and result.get("status") == meant:
         status = PASSED

@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
 Place = tuple[Any, ...]
 Fault = tuple[Place, str]
 LoadShared = Callable[[str], tuple[Scenario | None, str]]
-"""Name of shared steps → (them, or what is wrong with them)."""
+"""Name of shared steps → (the steps, or the problem with them)."""
 
 
 class PlanFault(Exception):
@@ -129,7 +129,7 @@ def _moved(assertion: PlannedAssertion, offset: int) -> PlannedAssertion:
 
 
 def _shift_assertions(parts: list[_Part]) -> Iterator[PlannedAssertion]:
-    """Assertions of each row at the steps of that row; those of no step stand once."""
+    """Assertions of each row at the steps of that row; those without a step once."""
     offset = 0
     seen: list[PlannedAssertion] = []
     for part in parts:
@@ -164,7 +164,7 @@ def _planned_checks(scenario: Scenario, names: "_Names") -> Iterator[PlannedChec
 
 
 class _Names:
-    """What {{name}} stands for."""
+    """The values of {{name}}."""
 
     def __init__(self, variables: Mapping[str, Any], secrets: Mapping[str, str], field_path: Place) -> None:
         self.variables, self.secrets, self.place = variables, secrets, field_path
@@ -183,7 +183,7 @@ class _Names:
                 raise PlanFault(
                     field_path, f"there is no secret {name!r}; name its environment variable under `secrets`"
                 )
-            # Only the name of the environment variable is put in: the secret never stands in a plan.
+            # Only the name of the environment variable is put in: a plan never holds the secret.
             return f"${self.secrets[name]}"
         if name not in self.variables:
             raise PlanFault(field_path, f"there is no variable {name!r}")

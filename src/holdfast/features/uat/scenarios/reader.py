@@ -109,7 +109,7 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def mistake_at(field_path: Place, text: str, where: Where, file: str) -> Mistake:
-    """At the nearest line that is known: a missing field has none of its own. People count from 1."""
+    """At the nearest known line: a missing field has no line. People count from 1."""
     name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in field_path)
     # Up to the nearest part of the file that has a line.
     while field_path and field_path not in where:

@@ -129,7 +129,7 @@ def _add_recorded_step(steps: list[RecordedStep], use: ToolUse, names: list[str]
 
 
 def _note_page(steps: list[RecordedStep], result: Result) -> None:
-    """A title is worth an assertion where it is new; a heading only where somebody looked at the page."""
+    """Asserts a title where it is new, and a heading where the page was looked at."""
     before = next((step.title for step in reversed(steps[:-1]) if step.title), "")
     headings = [text for text in _HEADING.findall(result.text) if text != result.title]
     step = steps[-1]
@@ -146,7 +146,7 @@ def _origin_of_url(address: str) -> str:
 
 
 def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str) -> str:
-    """YAML for a person to go over: what was typed is not in it, what was seen is asserted."""
+    """A draft in YAML: it leaves out what was typed and asserts what was seen."""
     from holdfast.features.uat.report.html import render_page
 
     # A text with {{ }} cannot be said in a scenario: it would be read as a variable.

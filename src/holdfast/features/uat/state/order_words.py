@@ -73,7 +73,7 @@ def _split_clauses(prompt: str) -> list[str]:
     """Without quoted code and text, which order nothing; a question keeps its mark."""
     text = order_pattern("quoted").sub(" ", prompt[:LONGEST_READ])
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower().replace("?", f" {_ASKS}. ")
-    # Spanish opens a question with the mark that stands for its end here.
+    # Spanish opens a question with the mark that ends it here.
     parts = (part.strip(" \t\"'*->").lstrip(f"{_ASKS}¡ ") for part in order_pattern("clause").split(text))
     return [part for part in parts if part][:MOST_CLAUSES]
 

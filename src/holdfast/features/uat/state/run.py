@@ -117,7 +117,7 @@ def _first_call(run: Run, event: Event) -> Run:
 
 def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None:
     if len(run.open) >= MOST_OPEN:
-        # Calls whose end was never told would pile up: the oldest go.
+        # Calls whose end never came would pile up: the oldest go.
         run.open = dict(list(run.open.items())[1 - MOST_OPEN :])
     entry = OpenCall(n=call.n, tool=call.tool, step=call.step, at=event.at, call=call.call, matched=call.matched)
     run.open = {**run.open, str(call.n): entry}
@@ -174,11 +174,11 @@ def _count_call(run: Run, event: Event, call: CallEnded) -> None:
 
 
 def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion]) -> None:
-    """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
+    """A met assertion stays met unless it is broken; a broken one stays broken."""
     assertions = list(run.assertions)
     for one in judged:
         before = assertions[one.index].result if one.index < len(assertions) else FAILED
-        # An assertion that nothing was said about keeps what was seen before.
+        # Where the driver said nothing, the earlier result stays.
         if before == FAILED or (before == PASSED and not one.broken) or (one.untold and assertions[one.index].actual):
             continue
         result = FAILED if one.broken else PASSED if one.met else UNKNOWN
@@ -195,7 +195,7 @@ def _apply_step_set(run: Run, event: Event) -> None:
 
 
 def _apply_assertion(run: Run, event: Event) -> None:
-    """By hand: new, or instead of one of the scenario's."""
+    """By hand: a new one, or the result of one of the scenario's."""
     data: AssertionTold = event.data
     index, number = data.index, data.step
     if index is not None and 0 <= index < len(run.assertions):
@@ -278,7 +278,7 @@ def _apply_run_ended(run: Run, event: Event) -> None:
 
 
 def _final_assertion(run: Run, assertion: Assertion) -> Assertion:
-    """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
+    """Of the whole run: an open assertion has failed, unless a part of the run was never reached."""
     if assertion.budget_ms:
         spent = max(0, (run.end or run.touched) - run.start)
         held = PASSED if spent <= assertion.budget_ms else FAILED

@@ -31,7 +31,7 @@ class Called(NamedTuple):
 def call_of_event(
     event: Event, extra: Mapping[str, str] | None = None, raw_arguments: Mapping[str, Any] | None = None
 ) -> Called:
-    """`raw_arguments`: the arguments as the agent sent them, where what is stored lacks what was typed."""
+    """`raw_arguments`: the arguments as the agent sent them; the stored ones lack typed values."""
     data: ToolPayload = event.data
     arguments = dict(raw_arguments if raw_arguments is not None else data.input)
     if data.command and raw_arguments is None:
@@ -44,8 +44,7 @@ def call_of_event(
 
 
 def use_of_event(event: Event, extra: Mapping[str, str] | None = None) -> ToolUse:
-    """What a call is to a driver, where nothing else of it is wanted: this is asked of every call of every session, and
-    nearly all are commands that no driver is named in."""
+    """What a call is to a driver. Runs for every call of every session; nearly all are commands without a driver."""
     data: ToolPayload = event.data
     if data.command and data.action == "shell" and "__" not in event.tool:
         return use_of_command(data.command)

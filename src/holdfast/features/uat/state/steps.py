@@ -116,7 +116,7 @@ def set_status(run: Run, number: int, status: str, at: int) -> None:
 
 
 def close_steps(run: Run) -> None:
-    """The end of the run: what was never seen to hold has failed, what was cut off is interrupted."""
+    """The end of the run: open assertions have failed, steps that were cut off are interrupted."""
     for number, step in enumerate(run.steps, 1):
         if step.attempts and step.attempts[-1].status == IN_PROGRESS:
             _finish_step(run, number, otherwise=INTERRUPTED)
@@ -130,7 +130,7 @@ def all_over(run: Run) -> bool:
 
 
 def gave_up(run: Run) -> bool:
-    """The last step failed, or its assertion never came true, and nobody is trying it again."""
+    """The last step failed, or its assertion never held, and it is not being tried again."""
     if not run.steps:
         return False
     last = run.steps[-1]
@@ -239,7 +239,7 @@ def _finish_step(run: Run, number: int, *, otherwise: str) -> None:
 
 
 def _fail_open_assertions(run: Run, number: int) -> None:
-    """What was to be seen in this step and never was has failed."""
+    """Assertions of this step that never held have failed."""
     _set_open_assertions(run, number, lambda a: replace(a, result=FAILED, at=a.at or run.touched))
     judge_step(run, number)
 
