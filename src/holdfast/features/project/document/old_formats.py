@@ -241,10 +241,11 @@ def _history_lines(v3_state: State) -> list[State]:
     """Work without a time gets the time the file was written."""
     written = v3_state.get("RECENT_WORK")
     work = entries_of([written] if isinstance(written, Mapping) else written)
-    last = _time_or_none(v3_state.get("LAST_UPDATED"))
+    last = str(v3_state.get("LAST_UPDATED") or "")
+    last_time = last if re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", last) else None
     lines = [
         {
-            "timestamp": str(one["timestamp"]) if one.get("timestamp") else last,
+            "timestamp": str(one["timestamp"]) if one.get("timestamp") else last_time,
             "change_type": "state_update",
             "section": _section_name(entry_text(one)),
             "summary": _as_fact(_without_names(entry_text(one), one)),
@@ -252,11 +253,6 @@ def _history_lines(v3_state: State) -> list[State]:
         for one in work
     ]
     return sorted(lines, key=lambda line: str(line["timestamp"] or ""), reverse=True)[:MAX_HISTORY]
-
-
-def _time_or_none(value: Any) -> str | None:
-    text = str(value or "")
-    return text if re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text) else None
 
 
 def _section_name(text: str) -> str:

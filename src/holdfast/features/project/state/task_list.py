@@ -128,10 +128,6 @@ def _tests_closed(before: Project, after: Project, task: Task) -> str:
     return f"Passing again: {_lower_first(task.description)} before"
 
 
-def _start_closed(before: Project, after: Project, task: Task) -> str:
-    return f"Started since: {_lower_first(task.description)}" if before.results != after.results else ""
-
-
 def _validation_closed(before: Project, after: Project, task: Task) -> str:
     """Validated, committed without validation, or no longer changed: which of them, for the files it was about."""
     about = {file.path for file in unvalidated_files(before) if area_of(file.path, before.rules.areas) == task.key}
@@ -157,7 +153,9 @@ def _lower_first(text: str) -> str:
 
 CLOSINGS: dict[str, Callable[[Project, Project, Task], str]] = {
     "broken_tests": _tests_closed,
-    "tests_not_started": _start_closed,
+    "tests_not_started": lambda before, after, task: (
+        f"Started since: {_lower_first(task.description)}" if before.results != after.results else ""
+    ),
     "unvalidated_changes": _validation_closed,
 }
 

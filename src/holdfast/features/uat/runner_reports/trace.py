@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
+from holdfast.features.uat.drivers.results import decode_json
 from holdfast.features.uat.runner_reports import TestAttempt, TestCase, TestReport
 from holdfast.features.uat.settings import (
     FAILED,
@@ -139,15 +140,8 @@ def _lines(archive: zipfile.ZipFile) -> Iterator[Mapping[str, Any]]:
             raise ValueError(f"{info.filename} is larger than {LARGEST_PART >> 20} MB")
         for one in archive.read(info).splitlines()[:left]:
             left -= 1
-            yield _decoded(one)
-
-
-def _decoded(text: bytes) -> Mapping[str, Any]:
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+            if isinstance(entry := decode_json(one), dict):
+                yield entry
 
 
 def _case(trace: _Trace, action: TracedAction, until: float, path: Path) -> TestCase:

@@ -23,8 +23,10 @@ def assess_prompt(prompt: str, scenarios: Mapping[str, Plan], call: Called | Non
     reading = read_prompt(prompt)
     if reading.score < WORTH_KEEPING:
         return Assessment(reading.score, "", reading.reasons)
+    tool, tool_reason = _score_tool_call((), "", call)
+    nameless = Assessment(reading.score + tool, "", (*reading.reasons, *tool_reason))
     offers = [_assess_scenario(reading, name, plan, scenarios, call) for name, plan in scenarios.items()]
-    return max(offers, key=lambda offer: offer.score, default=_without_scenario(reading, call))
+    return max(offers, key=lambda offer: offer.score, default=nameless)
 
 
 def named_scenarios(prompt: str, scenarios: Iterable[str]) -> list[str]:
@@ -47,11 +49,6 @@ def _assess_scenario(
     return Assessment(reading.score + tool + points, name, reasons)
 
 
-def _without_scenario(reading: Reading, call: Called | None) -> Assessment:
-    tool, reason = _score_tool_call((), "", call)
-    return Assessment(reading.score + tool, "", (*reading.reasons, *reason))
-
-
 def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
     if call is None:
         return 0, ()
@@ -63,7 +60,8 @@ def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called |
 def _correlate_name(orders: str, name: str) -> tuple[int, str]:
     words, order_words = (order_pattern("word").findall(text) for text in (name.lower(), orders))
     # Names in scripts without spaces are searched for as they are.
-    if words and (_contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders)):
+    is_named = f" {' '.join(words)} " in f" {' '.join(order_words)} "
+    if words and (is_named or (not name.isascii() and name.lower() in orders)):
         return SCENARIO, f"it names the scenario {name}"
     telling = {word for word in words if not is_flow(word)} - {"test", "page", "uat"}
     if telling and telling <= set(order_words):
@@ -74,7 +72,3 @@ def _correlate_name(orders: str, name: str) -> tuple[int, str]:
 def _names_nothing(orders: str) -> bool:
     """“Run the UAT with screenshots”: there is only one it can mean. “Run the UAT of the payment” means another."""
     return all(order_pattern("common").fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))
-
-
-def _contains_sequence(order_words: list[str], words: list[str]) -> bool:
-    return any(order_words[n : n + len(words)] == words for n in range(len(order_words) - len(words) + 1))

@@ -54,7 +54,7 @@ def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, li
     for name in DERIVED:
         value, remaining = _take_path(remaining, tuple(name.split(".")))
         ignored += [name] if value is not None else []
-    return _without_empty(remaining), added, ignored
+    return {name: inner for name, inner in remaining.items() if inner not in ({}, None)}, added, ignored
 
 
 def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
@@ -68,7 +68,3 @@ def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
         return None, value
     taken, left = _take_path(dict(inner), tuple(rest))
     return taken, {**value, name: left}
-
-
-def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if inner != {} and inner is not None}

@@ -13,7 +13,7 @@ from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.drivers import recognise_tool_use, use_of_command
 from holdfast.features.uat.drivers.table import NOT_A_DRIVER, ToolUse, meanings_of_action
 from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
-from holdfast.features.uat.state import Run
+from holdfast.features.uat.state import NO_STEP, Run
 
 LONGEST_COMPARED = 4_000
 _SHELL = ("shell", "command", "run", "exec", "execute", "bash")
@@ -95,7 +95,9 @@ def _steps_in_order(run: Run, call: Called, exact: set[int], steps: int) -> Iter
     if again and current + 1 not in exact:
         return (again,)
     navigates = call.use.meaning == "navigate"
-    stays = _is_unfinished_step(run, current) and not (navigates and _goes_elsewhere(run, current, call))
+    step = run.steps[current - 1] if current else NO_STEP
+    address = call.use.address[:300] if navigates and step.address else ""
+    stays = step.status in (IN_PROGRESS, FAILED, INTERRUPTED) and address in ("", step.address)
     near = (current, current + 1) if stays else (current + 1, current)
     earlier = range(1, current) if navigates else ()
     return (*near, *(n for n in (*range(current + 2, steps + 1), *earlier) if n in exact))
@@ -107,15 +109,6 @@ def _opened_again(run: Run, call: Called) -> int:
     if call.use.meaning != "navigate" or not address:
         return 0
     return next((n for n in range(1, run.current) if run.steps[n - 1].address == address[:300]), 0)
-
-
-def _goes_elsewhere(run: Run, number: int, call: Called) -> bool:
-    address = run.steps[number - 1].address if number else ""
-    return bool(address and call.use.address and address != call.use.address[:300])
-
-
-def _is_unfinished_step(run: Run, number: int) -> bool:
-    return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
 def _tool_fits(step: PlannedStep, call: Called) -> bool:
