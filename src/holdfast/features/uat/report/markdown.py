@@ -24,7 +24,7 @@ def render_markdown_report(record: Record) -> bytes:
         return Markup(os.path.relpath(path, paths.reports) if paths else path)  # noqa: S704 - no HTML
 
     return render_page(
-        "report.md",
+        "report.markdown",
         record=record,
         doc=record.doc,
         outcome=figures.run_outcome(record),
