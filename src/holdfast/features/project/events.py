@@ -77,9 +77,8 @@ def keys(event: Event) -> Iterable[Ref]:
     key = project_key(event.project)
     if kind in LEARNING_KINDS:
         return (HABITS.ref(key),)
-    # Most decisions have nothing to do with gates that wait, and every document that is named is loaded.
-    is_idle = kind == "decision.made" and not any(detail.get("gate") in REFUSALS for detail in event.data.details)
-    refs = [PROJECT.ref(key)] if kind in CHANGES and not is_idle else []
+    # Checked here, because every document that is named is loaded.
+    refs = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
         refs.append(GLOBAL.ref(ALL))
     if kind == GitActed.KIND:
@@ -87,6 +86,11 @@ def keys(event: Event) -> Iterable[Ref]:
     if concerns_activity(event):
         refs.append(ACTIVITY.ref(key))
     return refs
+
+
+def _concerns_project(event: Event) -> bool:
+    """Most decisions have nothing to do with gates that wait."""
+    return event.kind != "decision.made" or any(detail.get("gate") in REFUSALS for detail in event.data.details)
 
 
 def stream(ref: Ref) -> Mapping[str, str]:

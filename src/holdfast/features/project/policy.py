@@ -225,7 +225,7 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
     if event.kind in REFRESHED_SOON:
         yield _look_job("project.refresh", event, SOON_MS)
         if event.kind in SAID_BY_A_PERSON:
-            yield from _push_to_notion(event, settings)
+            yield from _configured_looks(event, settings, trees=None, checks=None)
     elif isinstance(event.data, LookAsked):
         yield from _look_at_everything(event, settings)
     elif isinstance(event.data, ProjectObserved):
@@ -238,27 +238,27 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
 
 def _look_at_everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:
     yield _look_job("project.refresh", event, 0)
-    if event.data.quick:
-        return
-    yield _look_job("project.scan", event, SOON_MS)
-    if settings.trees:
-        yield _look_job("project.trees", event, 0)
-    if settings.checks:
-        yield _look_job("project.checks", event, 0)
-    yield from _push_to_notion(event, settings)
+    if not event.data.quick:
+        yield _look_job("project.scan", event, SOON_MS)
+        yield from _configured_looks(event, settings, trees=0, checks=0)
 
 
 def _look_further(event: Event, data: ProjectObserved, settings: ProjectSettings) -> Iterator[Job]:
-    if data.facts.git is not None:
+    saw_git = data.facts.git is not None
+    if saw_git:
         yield _look_job("project.scan", event, SLOW_MS)
-        if settings.checks:
-            yield _look_job("project.checks", event, SLOW_MS)
-    if settings.trees and data.facts.rules is not None:
-        yield _look_job("project.trees", event, SOON_MS)
-    yield from _push_to_notion(event, settings)
+    trees = SOON_MS if data.facts.rules is not None else None
+    yield from _configured_looks(event, settings, trees=trees, checks=SLOW_MS if saw_git else None)
 
 
-def _push_to_notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+def _configured_looks(
+    event: Event, settings: ProjectSettings, *, trees: int | None, checks: int | None
+) -> Iterator[Job]:
+    """Looks that the settings ask for, after so many milliseconds; None: not now."""
+    if settings.checks and checks is not None:
+        yield _look_job("project.checks", event, checks)
+    if settings.trees and trees is not None:
+        yield _look_job("project.trees", event, trees)
     if settings.notion.database:
         yield _look_job("project.notion", event, SLOW_MS)
 

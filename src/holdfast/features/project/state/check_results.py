@@ -144,9 +144,7 @@ def covers_run(run: CheckRun, old: CheckRun) -> bool:
     if (run.dir, run.operands, run.command) == (old.dir, old.operands, old.command):
         return True
     chosen = chosen_targets(run.operands) if run.dir == old.dir else []
-    # What failed, where all of it is known by name. Some runners name tests without the file they are in.
-    failed = old.failures if len(old.failures) >= (old.failed or 0) else []
-    return any(all_within(targets, chosen) for targets in (failed, chosen_targets(old.operands)))
+    return any(all_within(targets, chosen) for targets in (_failed_names(old), chosen_targets(old.operands)))
 
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
@@ -156,6 +154,11 @@ def _same_tests(run: CheckRun, old: CheckRun) -> bool:
         return True
     entry_point = run.runner not in families or old.runner not in families
     return run.is_test and run.dir == old.dir and entry_point
+
+
+def _failed_names(old: CheckRun) -> list[str]:
+    """What failed, where all of it is known by name. Some runners name tests without the file they are in."""
+    return old.failures if len(old.failures) >= (old.failed or 0) else []
 
 
 def _bound_runs(runs: list[CheckRun]) -> list[CheckRun]:

@@ -107,12 +107,9 @@ def _call_started(state: State, event: Event, run_id: str, settings: UatSettings
     if _is_recorded_call(number, call, plan):
         yield derived_uat_event(event, "uat.call_started", uat=run_id, **_call_start_data(event, doc, number, call))
     elif is_unknown_driver(event.tool, call.arguments, settings.drivers) and event.tool not in doc.unknown_tools:
-        yield derived_uat_event(event, "uat.problem", uat=run_id, **_unknown_tool(event.tool, doc))
-
-
-def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
-    message = f"{tool} looks like a browser tool that is not known; say what it does with `uat.drivers`"
-    return {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": tool}
+        message = f"{event.tool} looks like a browser tool that is not known; say what it does with `uat.drivers`"
+        problem = {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": event.tool}
+        yield derived_uat_event(event, "uat.problem", uat=run_id, **problem)
 
 
 def _call_start_data(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:

@@ -171,12 +171,15 @@ def _attempt_reason(run: Run, number: int) -> str:
         return ""
     if run.returning or number < run.current:
         return run.returning or "back"
-    # A step that was tried already comes again because the one before was tried again.
-    if number > run.current and run.current and (before := run.steps[run.current - 1].attempts):
-        return before[-1].reason or "retry"
+    if number > run.current:
+        return _reason_of_step_before(run) or "retry"
     last = run.steps[number - 1].attempts[-1]
-    is_over = number > run.current or last.status == INTERRUPTED or (last.status == FAILED and bool(last.error))
-    return "retry" if is_over else ""
+    return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
+
+
+def _reason_of_step_before(run: Run) -> str:
+    """A step that was tried already comes again because the one before was tried again."""
+    return run.steps[run.current - 1].attempts[-1].reason if is_tried(run, run.current) else ""
 
 
 def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
