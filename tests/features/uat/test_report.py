@@ -133,7 +133,7 @@ def test_a_picture_swapped_for_a_link_is_not_followed(lab: Lab) -> None:
 
 def test_the_summary_counts_passed_failed_and_what_was_not_reached(lab: Lab) -> None:
     lab.scenario()
-    whole = build_page(_record(lab, played(lab))).tiles
+    whole = build_page(_record(lab, played(lab)))["tiles"]
     assert whole[:-1] == [
         ("5/5", "steps passed", ""), ("0", "failed", ""), ("0", "flaky", ""), ("1/1", "assertions held", ""),
     ]  # fmt: skip
@@ -143,19 +143,19 @@ def test_the_summary_counts_passed_failed_and_what_was_not_reached(lab: Lab) -> 
     lab.tool(NAVIGATE, {"success": True, "url": URL}, url=URL)
     lab.failed(FILL, "Timeout 30000ms exceeded", selector="#gone")
     lab.command("end", run=lab.run["id"])
-    assert ("1/5", "steps passed", "") in (tiles := build_page(lab.record).tiles)
+    assert ("1/5", "steps passed", "") in (tiles := build_page(lab.record)["tiles"])
     assert {("1", "failed", "bad"), ("3", "not reached", "wait"), ("0/1", "assertions held", "")} <= set(tiles)
     lab.now += 60_000
     lab.hook("UserPromptSubmit", prompt=PROMPT)
     lab.tool(NAVIGATE, {"success": True, "url": URL}, url=URL)
     lab.before(FILL, "cut-off", selector="#email")
     lab.command("end", run=lab.run["id"])
-    assert ("1", "interrupted", "wait") in build_page(lab.record).tiles
+    assert ("1", "interrupted", "wait") in build_page(lab.record)["tiles"]
 
 
 def test_without_assertions_there_is_no_figure_for_them(lab: Lab) -> None:
     lab.scenario(LOGIN.partition("assertions:")[0])
-    labels = [label for _, label, _ in build_page(_record(lab, played(lab))).tiles]
+    labels = [label for _, label, _ in build_page(_record(lab, played(lab)))["tiles"]]
     assert labels == ["steps passed", "failed", "flaky", "took"]
 
 

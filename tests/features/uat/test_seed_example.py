@@ -22,7 +22,7 @@ def played(lab: Lab) -> dict:
     scenarios = lab.project / "scenarios"
     scenarios.mkdir()
 
-    scenario, _ = parse_scenario(
+    scenario, *_ = parse_scenario(
         LOGIN.replace("  - {type: page_load, step: 1}\n", "").replace("health_checks:", "").encode(), "x"
     )
     assert scenario is not None

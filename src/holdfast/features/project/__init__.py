@@ -1,4 +1,4 @@
-"""The project: what is true of it, and what needs doing, derived and never typed by hand."""
+"""The project: its state and open tasks, derived from the log and the disk."""
 
 from functools import partial
 
@@ -11,21 +11,8 @@ from holdfast.features.project.jobs import JOBS, SCHEDULE
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import DOCUMENTS
 
-COMMANDS = {
-    "look": ANYONE,
-    "add_task": ANYONE,
-    "finish_task": ANYONE,
-    "dismiss_task": ANYONE,
-    "resolve": ANYONE,
-    "acquire": ANYONE,
-    "tend": ANYONE,
-    "keep": ANYONE,
-    "release": ANYONE,
-}
-VIEWS = (
-    *("state", "diff", "tasks", "task", "next", "looking", "migrate", "schema", "origin"),
-    *("leases", "lease_answer", "list", "moments"),
-)
+COMMANDS = dict.fromkeys("look add_task finish_task dismiss_task resolve acquire tend keep release".split(), ANYONE)
+VIEWS = "state diff tasks task next looking migrate schema origin leases lease_answer list moments".split()
 
 _table = partial(lazy_table, __name__)
 """What people ask for is loaded when they do: the first hook does not wait for that."""

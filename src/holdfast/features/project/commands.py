@@ -1,8 +1,8 @@
-"""What people ask for: a fresh look, tasks of their own, the project's name, leases. Each is an event or nothing."""
+"""Commands: a fresh look, the user's own tasks, the project's name, leases."""
 
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
@@ -26,7 +26,7 @@ from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.jobs.resolution import resolve_project, safe_name
 from holdfast.features.project.settings import DEFAULTS
-from holdfast.features.project.state import ACTIVITY, ALL, LEASES, Lease, LeaseEntry, Task, project_key
+from holdfast.features.project.state import ACTIVITY, ALL, LEASES, Lease, Task, project_key
 from holdfast.features.project.state.leases import Owner, free_lost, owner_of, start_time
 from holdfast.features.project.state.task_list import tasks_at
 from holdfast.features.project.views import find_answer
@@ -81,7 +81,7 @@ def finish_task(call: Call) -> CommandResult:
     task = _open_task(call, root)
     if task.type != "own_task":
         raise CommandRefused(
-            f"{task.id} is derived from what is true",
+            f"{task.id} is derived from the project's state",
             fix=f"It closes by itself when: {'; '.join(task.done_when)}. "
             f"If it is wrong: holdfast task dismiss {task.id} --reason WHY",
         )
@@ -139,11 +139,7 @@ def acquire_lease(call: Call) -> CommandResult:
     name, request, owner = _lease_name(call), delivery_key(call.now), _lease_owner(call)
     lease_request = LeaseAsked(
         name=name,
-        owner=owner.owner,
-        pid=owner.pid,
-        start=owner.start,
-        machine=owner.machine,
-        boot=owner.boot,
+        **asdict(owner),
         runs=bool(call.args.get("runs")),
         mode="shared" if call.args.get("shared") else "exclusive",
         ttl_ms=_ttl_ms(call),
@@ -154,7 +150,7 @@ def acquire_lease(call: Call) -> CommandResult:
     )
     event = replace(own_event(lease_request, call.now, session=call.session, project=call.project), key=request)
     # What dead processes hold is freed first, so that it can be granted at once.
-    freed = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
+    freed = free_lost(LEASES.load(call.reader, ALL), call.now)
     shown = {"name": name, "request": request, "owner": owner.owner, "pid": owner.pid}
     return CommandResult((*freed, event), lambda reader: {**shown, **find_answer(reader, name, request)})
 
@@ -167,7 +163,7 @@ def _ttl_ms(call: Call) -> int:
 
 
 def check_lease_request(call: Call) -> CommandResult:
-    """For whoever waits: frees what dead owners hold, and tells how the request stands."""
+    """Frees what dead owners hold, and answers how far a request is."""
     name, request = _lease_name(call), str(call.args.get("request"))
     events = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
     return CommandResult(events, lambda reader: find_answer(reader, name, request))
@@ -182,25 +178,24 @@ def renew_lease(call: Call) -> CommandResult:
 
 
 def release_lease(call: Call) -> CommandResult:
-    """One's own; with `force` whoever holds it."""
+    """The asker's lease; with `force` everybody's."""
     name = _lease_name(call)
     lease = _load_lease(call, name)
     if call.args.get("force"):
-        freed = tuple(_taken_away(call, name, entry) for entry in lease.holders)
-        return CommandResult(freed, {"name": name, "released": len(freed)})
+        freed = [
+            (LeaseFreed(name=name, owner=one.owner, why=f"{name} was taken from process {one.pid} by a person"), one)
+            for one in lease.holders
+        ]
+        events = tuple(own_event(payload, call.now, project=one.project) for payload, one in freed)
+        return CommandResult(events, {"name": name, "released": len(events)})
     owner = str(call.args.get("owner") or _lease_owner(call).owner)
-    mine = [entry for entry in (*lease.holders, *lease.waiters) if entry.owner == owner]
-    if not mine:
+    mine = next((entry for entry in (*lease.holders, *lease.waiters) if entry.owner == owner), None)
+    if mine is None:
         held = ", ".join(str(entry.pid) for entry in lease.holders)
         holder = f"process {held} holds it" if held else "nobody holds it"
         raise CommandRefused(f"{name} is not yours to release: {holder}", fix="With --force it is taken away.")
-    released = own_event(LeaseReleased(name=name, owner=owner), call.now, project=mine[0].project)
+    released = own_event(LeaseReleased(name=name, owner=owner), call.now, project=mine.project)
     return CommandResult((released,), {"name": name, "released": 1})
-
-
-def _taken_away(call: Call, name: str, entry: LeaseEntry) -> Event:
-    why = f"{name} was taken from process {entry.pid} by a person"
-    return own_event(LeaseFreed(name=name, owner=entry.owner, why=why), call.now, project=entry.project)
 
 
 def _load_lease(call: Call, name: str) -> Lease:

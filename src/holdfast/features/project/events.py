@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import convert
+from msgspec.structs import asdict, replace
 
 from holdfast.core.checks import CheckKind, Verdict
 from holdfast.core.event import Event
@@ -19,7 +20,6 @@ from holdfast.core.kinds.project_events import (
     OverrideSet,
     ProjectFacts,
     ProjectObserved,
-    ReportRun,
     RuleChecked,
     TaskAdded,
     TaskDismissed,
@@ -28,7 +28,7 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.document.old_formats import describe_adoption
+from holdfast.features.project.document.adoption import describe_adoption
 from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
     ACTIVITY,
@@ -77,7 +77,7 @@ def keys(event: Event) -> Iterable[Ref]:
     key = project_key(event.project)
     if kind in LEARNING_KINDS:
         return (HABITS.ref(key),)
-    # Looked at here, because every document that is named is loaded.
+    # Checked here, because every document that is named is loaded.
     refs = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
         refs.append(GLOBAL.ref(ALL))
@@ -100,15 +100,7 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 
 def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
-    if ref.kind == PROJECT.kind:
-        return _reduce_project(doc, event)
-    if ref.kind == ACTIVITY.kind:
-        return reduce_activity(doc, event)
-    if ref.kind == COMMIT.kind:
-        return reduce_commit(doc, event, ref.key)
-    if ref.kind == HABITS.kind:
-        return reduce_habits(doc, event)
-    return reduce_leases(doc, event) if ref.kind == LEASES.kind else _reduce_global(doc, event)
+    return REDUCERS[ref.kind](doc, event, ref)
 
 
 def _reduce_project(doc: Project | None, event: Event) -> Project | None:
@@ -130,32 +122,30 @@ def _without_entry(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in entries.items() if key != name}
 
 
+def _with_entry(entries: Mapping[str, Any], name: str, value: Any, most: int) -> dict[str, Any]:
+    """As the last one; the oldest go."""
+    return _last_entries({**_without_entry(entries, name), name: value}, most)
+
+
 # ── what was seen ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _apply_observed(doc: Project, event: Event) -> Project:
-    """Sections that are there replace what was known; `junit` holds test runs, `name` and `folder` are kept."""
+    """Sections that are there replace what was known; `junit` holds test runs."""
     data: ProjectObserved = event.data
-    facts = data.facts
-    sections = {name: value for name in SECTIONS if (value := getattr(facts, name)) is not None}
-    looked = {**doc.looked, **dict.fromkeys(sections, event.at)}
-    after = replace(doc, **sections, looked=looked, sums={**doc.sums, **data.sums})
-    for report in facts.junit or ():
-        after = _with_run(after, _run_of_report(report, after.git.current_branch or ""))
-    return replace(
-        after,
-        name=doc.name if facts.name is None else facts.name,
-        folder=doc.folder if facts.folder is None else facts.folder,
-    )
-
-
-def _run_of_report(report: ReportRun, branch: str) -> CheckRun:
-    verdict = Verdict.FAILED if report.failed else Verdict.PASSED
-    return CheckRun(
-        kind=CheckKind.TEST.value, runner=report.name, suite=report.name, command=report.name, branch=branch,
-        verdict=verdict.value, passed=report.passed, failed=report.failed, skipped=report.skipped,
-        failures=report.failures, why="the report says so", at=report.written,
-    )  # fmt: skip
+    facts = {name: value for name in data.facts.__struct_fields__ if (value := getattr(data.facts, name)) is not None}
+    reports = facts.pop("junit", ())
+    looked = {**doc.looked, **{name: event.at for name in facts if name in SECTIONS}}
+    after = replace(doc, **facts, looked=looked, sums={**doc.sums, **data.sums})
+    for report in reports:
+        run = CheckRun(
+            kind=CheckKind.TEST.value, runner=report.name, suite=report.name, command=report.name,
+            branch=after.git.current_branch or "", verdict=(Verdict.FAILED if report.failed else Verdict.PASSED).value,
+            passed=report.passed, failed=report.failed, skipped=report.skipped, failures=report.failures,
+            why="the report says so", at=report.written,
+        )  # fmt: skip
+        after = _with_run(after, run)
+    return after
 
 
 def _check_finished(doc: Project, event: Event) -> Project:
@@ -192,43 +182,28 @@ def _area_validated(doc: Project, event: Event) -> Project:
 
 def _rule_checked(doc: Project, event: Event) -> Project:
     data: RuleChecked = event.data
-    rules = {**_without_entry(doc.own_rules, data.name), data.name: RuleOutcome(data.ok, data.exit_code, data.rule)}
+    rules = _with_entry(doc.own_rules, data.name, RuleOutcome(data.ok, data.exit_code, data.rule), MAX_RULES)
     # Rules that the settings no longer name are dropped.
-    current_names = set(data.names or rules)
-    return replace(
-        doc, own_rules=_last_entries({name: rule for name, rule in rules.items() if name in current_names}, MAX_RULES)
-    )
-
-
-def _time_passed(doc: Project, _event: Event) -> Project:
-    """A new document with the same facts: the tasks are made anew at the event's time."""
-    return replace(doc)
+    return replace(doc, own_rules={name: rule for name, rule in rules.items() if not data.names or name in data.names})
 
 
 # ── what a person said ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _task_added(doc: Project, event: Event) -> Project:
-    data: TaskAdded = event.data
-    task = OwnTask(
-        key=event.key, description=data.description, priority=data.priority, done_when=data.done_when, why=data.why,
-        blocks=data.blocks, minutes=data.minutes,
-    )  # fmt: skip
+    task = convert({**asdict(event.data), "key": event.key}, OwnTask)
     return replace(doc, own_tasks=[*doc.own_tasks, task][-MAX_OWN_TASKS:])
 
 
 def _task_done(doc: Project, event: Event) -> Project:
-    data: TaskDone = event.data
-    return replace(doc, own_tasks=[task for task in doc.own_tasks if task.key != data.key])
+    return replace(doc, own_tasks=[task for task in doc.own_tasks if task.key != event.data.key])
 
 
 def _task_dismissed(doc: Project, event: Event) -> Project:
     data: TaskDismissed = event.data
-    identity = task_identity(data.type, data.key)
     dismissal = Dismissal(data.basis, data.reason[:300], event.at)
-    return replace(
-        doc, dismissed=_last_entries({**_without_entry(doc.dismissed, identity), identity: dismissal}, MAX_DISMISSED)
-    )
+    identity = task_identity(data.type, data.key)
+    return replace(doc, dismissed=_with_entry(doc.dismissed, identity, dismissal, MAX_DISMISSED))
 
 
 def _document_adopted(doc: Project, event: Event) -> Project:
@@ -239,27 +214,15 @@ def _document_adopted(doc: Project, event: Event) -> Project:
     return with_line(after, event.at, 0, HistoryLine(section="TASKS", summary=describe_adoption(data)))
 
 
-def _override_set(doc: Project, event: Event) -> Project:
-    data: OverrideSet = event.data
-    return replace(doc, override=data.name)
-
-
-def _notion_pushed(doc: Project, event: Event) -> Project:
-    data: NotionPushed = event.data
-    return replace(doc, notion=data.state)
-
-
 def _lease_changed(doc: Project, event: Event) -> Project:
     data: LeaseChanged = event.data
-    locks = {**_without_entry(doc.locks, data.name), data.name: data.lock}
+    locks = _with_entry(doc.locks, data.name, data.lock, MAX_LOCKS + 1)
     if len(locks) > MAX_LOCKS:
         # A lock that nobody holds goes first.
         del locks[next((name for name, lock in locks.items() if not lock.is_held), next(iter(locks)))]
     after = replace(doc, locks=locks)
-    if data.freed:
-        line = HistoryLine(section=f"RESOURCE_LOCKS.{data.name}", summary=data.freed)
-        return with_line(after, event.at, 0, line)
-    return after
+    line = HistoryLine(section=f"RESOURCE_LOCKS.{data.name}", summary=data.freed)
+    return with_line(after, event.at, 0, line) if data.freed else after
 
 
 # ── what other features report ───────────────────────────────────────────────────────────────────────────────────────
@@ -280,59 +243,59 @@ def _gate_refused(doc: Project, event: Event) -> Project:
     return _with_others(doc, gates=_last_entries(waiting, MAX_NAMES))
 
 
+def _without_gates(doc: Project, is_over: Callable[[str, WaitingGate], bool]) -> Project:
+    return _with_others(doc, gates={name: gate for name, gate in doc.others.gates.items() if not is_over(name, gate)})
+
+
 def _gate_satisfied(doc: Project, event: Event) -> Project:
     done = set(requirement_names(event.get("requirements") or ()))
-    return _with_others(doc, gates={k: v for k, v in doc.others.gates.items() if k not in done})
+    return _without_gates(doc, lambda name, _: name in done)
 
 
 def _prompt_submitted(doc: Project, event: Event) -> Project:
     """A prompt after a refused end of turn: the turn did end, so what was asked for was done."""
-    left = {
-        name: gate
-        for name, gate in doc.others.gates.items()
-        if gate.session != event.session or gate.blocks != "end_of_turn" or gate.let_go
-    }
-    return _with_others(doc, gates=left)
+    return _without_gates(
+        doc, lambda _, gate: gate.session == event.session and gate.blocks == "end_of_turn" and not gate.let_go
+    )
 
 
 def _session_over(doc: Project, event: Event) -> Project:
     """What a session that is gone did not satisfy is nobody's task."""
-    return _with_others(doc, gates={k: v for k, v in doc.others.gates.items() if v.session != event.session})
+    return _without_gates(doc, lambda _, gate: gate.session == event.session)
 
 
 def _uat_began(doc: Project, event: Event) -> Project:
     name = str((event.get("plan") or {}).get("name") or event.get("scenario") or "")[:100]
-    runs = {**doc.others.uat_runs, str(event.get("uat")): UatRun(name, [])}
-    return _with_others(doc, uat_runs=_last_entries(runs, MAX_NAMES))
+    return _with_others(doc, uat_runs=_with_entry(doc.others.uat_runs, event.data.uat, UatRun(name, []), MAX_NAMES))
 
 
 def _uat_step(doc: Project, event: Event) -> Project:
-    """What each step looked like last: one that failed may be tried again and pass."""
-    key = str(event.get("uat"))
+    """The latest result of each step: one that failed may be tried again and pass."""
+    key = event.data.uat
     run = doc.others.uat_runs.get(key)
-    verdict = event.get("status") or event.get("result")
-    failed = event.get("ok") is False or (isinstance(verdict, str) and verdict in FAILURES)
+    failed = event.get("ok") is False or (event.get("status") or event.get("result")) in FAILURES
     step = str(event.get("step") or event.get("description") or "")[:100]
     if run is None or (step in run.failed_steps) == failed:
         return doc
-    steps = [*run.failed_steps, step][-MAX_NAMES:] if failed else [one for one in run.failed_steps if one != step]
+    others = [one for one in run.failed_steps if one != step]
+    steps = [*others, step][-MAX_NAMES:] if failed else others
     return _with_others(doc, uat_runs={**doc.others.uat_runs, key: UatRun(run.name, steps)})
 
 
 def _uat_ended(doc: Project, event: Event) -> Project:
-    """The event's own word on the outcome goes before what its steps looked like."""
-    runs = dict(doc.others.uat_runs)
-    run = runs.pop(str(event.get("uat")), UatRun("", []))
+    """The event's own outcome goes before what its steps looked like."""
+    run = doc.others.uat_runs.get(event.data.uat, UatRun("", []))
     name = str(event.get("scenario") or run.name)[:100]
     outcome = str(event.get("outcome") or event.get("result") or "")
-    failed = outcome in FAILURES if outcome else bool(run.failed_steps)
-    other_failed = _without_entry(doc.others.uat_failed, name)
-    scenarios = {**other_failed, name: event.at} if name and failed else other_failed
-    return _with_others(doc, uat_runs=runs, uat_failed=_last_entries(scenarios, MAX_NAMES))
+    is_failed = outcome in FAILURES if outcome else bool(run.failed_steps)
+    failed = _without_entry(doc.others.uat_failed, name)
+    if name and is_failed:
+        failed = _with_entry(failed, name, event.at, MAX_NAMES)
+    return _with_others(doc, uat_runs=_without_entry(doc.others.uat_runs, event.data.uat), uat_failed=failed)
 
 
 def _apply_index_run(doc: Project, event: Event) -> Project:
-    status = str(event.get("status"))
+    status = event.get("status")
     if status in ("completed", "unchanged"):
         return _with_others(doc, index_problem="")
     if status in ("failed", "timeout", "killed"):
@@ -346,13 +309,14 @@ CHANGES: dict[str, Callable[[Project, Event], Project]] = {
     GitActed.KIND: _git_acted,
     AreaValidated.KIND: _area_validated,
     RuleChecked.KIND: _rule_checked,
-    TimePassed.KIND: _time_passed,
+    # The same facts in a new document: the tasks are made again at the event's time.
+    TimePassed.KIND: lambda doc, _: replace(doc),
     TaskAdded.KIND: _task_added,
     TaskDone.KIND: _task_done,
     TaskDismissed.KIND: _task_dismissed,
     DocumentAdopted.KIND: _document_adopted,
-    OverrideSet.KIND: _override_set,
-    NotionPushed.KIND: _notion_pushed,
+    OverrideSet.KIND: lambda doc, event: replace(doc, override=event.data.name),
+    NotionPushed.KIND: lambda doc, event: replace(doc, notion=event.data.state),
     LeaseChanged.KIND: _lease_changed,
     "decision.made": _gate_refused,
     "gates.satisfied": _gate_satisfied,
@@ -380,8 +344,7 @@ def _reduce_global(doc: GlobalState | None, event: Event) -> GlobalState:
     seen = _known_project(project, event.data.facts)
     if seen == project:
         return before
-    projects = {**_without_entry(before.projects, event.project), event.project: seen}
-    return replace(before, projects=_last_entries(projects, MAX_PROJECTS), at=event.at)
+    return replace(before, projects=_with_entry(before.projects, event.project, seen, MAX_PROJECTS), at=event.at)
 
 
 def _known_project(project: KnownProject, facts: ProjectFacts) -> KnownProject:
@@ -402,3 +365,13 @@ def _global_lock(doc: GlobalState, event: Event, data: LeaseChanged) -> GlobalSt
         return doc
     locks = {**_without_entry(doc.locks, data.name), **({data.name: data.lock} if data.lock.is_held else {})}
     return replace(doc, locks=_last_entries(locks, MAX_GLOBAL_LOCKS), at=event.at)
+
+
+REDUCERS: dict[str, Callable[[Any, Event, Ref], Doc | None]] = {
+    PROJECT.kind: lambda doc, event, _: _reduce_project(doc, event),
+    ACTIVITY.kind: lambda doc, event, _: reduce_activity(doc, event),
+    COMMIT.kind: lambda doc, event, ref: reduce_commit(doc, event, ref.key),
+    HABITS.kind: lambda doc, event, _: reduce_habits(doc, event),
+    LEASES.kind: lambda doc, event, _: reduce_leases(doc, event),
+    GLOBAL.kind: lambda doc, event, _: _reduce_global(doc, event),
+}

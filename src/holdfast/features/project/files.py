@@ -40,7 +40,7 @@ def document_path(doc: Project, settings: ProjectSettings) -> Path:
 
 
 def _adopt_file(doc: Project, path: Path, content: bytes) -> list[Event]:
-    from holdfast.features.project.document.old_formats import adopt_document
+    from holdfast.features.project.document.adoption import adopt_document
 
     return adopt_document(doc, path, content, time.time_ns() // 1_000_000)
 

@@ -1,15 +1,19 @@
-"""The table of gap rules: each looks at a project's facts and says what is missing. Pure; time is an argument."""
+"""The gap rules: each looks at a project's facts and yields what is missing. Pure; time is an argument."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import chain
+from typing import Any
 
 import msgspec
 
 from holdfast.core.checks import Verdict
-from holdfast.core.kinds.project_events import AreaRules, ChangedFile
+from holdfast.core.data_files import load_data
+from holdfast.core.kinds.project_events import AreaRules, ChangedFile, CheckRule
 from holdfast.core.times import DAY, HOUR, MINUTE
 from holdfast.features.project.document.text import count_with_noun, iso_time
-from holdfast.features.project.state import CheckRun, Project, task_identity
+from holdfast.features.project.state import CheckRun, Gap, OwnTask, Project
 from holdfast.features.project.state.check_results import (
     area_of,
     check_runs,
@@ -21,38 +25,32 @@ from holdfast.features.project.state.check_results import (
 PRIORITIES = ("P0", "P1", "P2", "P3")
 DEFAULT_PRIORITY = "P2"
 NAMED = 5
-"""So many files are named in a description or a criterion; the rest is counted."""
+"""Descriptions and criteria name at most this many files; the rest is counted."""
 # Hours until unpushed and uncommitted work counts as a gap, unless the settings say otherwise.
 UNPUSHED_HOURS, UNCOMMITTED_HOURS = 24, 4
 
+Rule = Callable[[Project, int], Iterator[Gap]]
 
-class Gap(msgspec.Struct, kw_only=True, frozen=True):
-    """Something that should be true and is not. `key` tells two gaps of one type apart; it lasts as the gap does."""
 
-    type: str
-    key: str = ""
-    priority: str
-    description: str
-    why: str
-    done_when: tuple[str, ...]
+class GapTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A type of gap as `gaps.toml` has it."""
+
+    priority: str = DEFAULT_PRIORITY
     method: str
-    blocking: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    description: str = ""
+    why: str
+    done_when: list[str] = []
+    blocking: list[str] = []
+    capabilities: list[str] = []
+    resources: list[str] = []
     complexity: str = "low"
     minutes: int = 5
     confidence: float = 0.8
-    basis: str = ""
-    """What it was found on, e.g. the fingerprint of the content: a task that was dismissed returns when this changes."""
-    seen_at: int = 0
-    """When it was seen; 0 for what the next look at git shows again."""
-
-    @property
-    def identity(self) -> str:
-        return task_identity(self.type, self.key)
 
 
-Rule = Callable[[Project, int], Iterator[Gap]]
+@cache
+def gap_texts() -> dict[str, GapTexts]:
+    return load_data(__file__, "gaps", dict[str, GapTexts])
 
 
 def open_gaps(doc: Project, at: int) -> list[Gap]:
@@ -70,7 +68,19 @@ def _is_dismissed(doc: Project, gap: Gap) -> bool:
     return dismissal is not None and dismissal.basis == gap.basis
 
 
-def _parts_digest(*parts: object) -> str:
+def _gap(type_: str, facts: dict[str, Any], **fields: Any) -> Gap:
+    """The texts of `gaps.toml` with the facts put in; a field that is given and not empty replaces the table's."""
+    filled = {name: _fill(value, facts) for name, value in msgspec.structs.asdict(gap_texts()[type_]).items()}
+    return Gap(**{"type": type_, **filled, **{name: value for name, value in fields.items() if value}})
+
+
+def _fill(value: Any, facts: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [text.format(**facts) for text in value]
+    return value.format(**facts) if isinstance(value, str) else value
+
+
+def _digest(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
 
 
@@ -90,7 +100,11 @@ def format_duration(ms: int) -> str:
     return f"{ms // HOUR} hours" if ms >= 2 * HOUR else f"{max(1, ms // MINUTE)} minutes"
 
 
-# ── P0: nothing else can continue ───────────────────────────────────────────────────────────────────────────────────────
+def _filesystem(paths: Iterable[str]) -> list[str]:
+    return [f"filesystem:{path}" for path in paths][:NAMED]
+
+
+# ── tests ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def broken_tests(doc: Project, _at: int) -> Iterator[Gap]:
@@ -101,61 +115,58 @@ def broken_tests(doc: Project, _at: int) -> Iterator[Gap]:
 
 def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
     failed, last = count_failed(runs), max(runs, key=lambda run: run.at)
-    failures = list(dict.fromkeys(name for run in runs for name in run.failures))
-    counted = any(run.failed or run.failures for run in runs)
-    where = f" in {last.dir}" if last.dir != "." else ""
-    failed_names = f" ({join_names(failures)})" if failures else ""
-    commit = f", on commit {last.commit[:12]} or changes on top of it" if last.commit else ""
-    return Gap(
-        type="broken_tests",
-        key=key,
-        priority="P0",
-        description=f"{count_with_noun(failed, 'test')} failing{where}" if counted else f"Tests failing{where}",
-        why=f"`{last.command or last.runner}` failed at {iso_time(last.at)}{commit}: {last.why or 'it failed'}{failed_names}.",
-        done_when=(f"A run of {last.place} that includes what failed passes",),
-        method="test_run",
-        blocking=("commit", "push"),
-        capabilities=("test_execution", "code_editing"),
-        resources=tuple(f"test:{name}" for name in failures[:NAMED]),
-        complexity="medium",
-        minutes=15 * min(failed, 8),
-        confidence=0.5,
-        basis=_basis_of(runs),
-        seen_at=last.at,
-    )
+    failures = list(dict.fromkeys(chain.from_iterable(run.failures for run in runs)))
+    is_counted = any(run.failed or run.failures for run in runs)
+    facts = {
+        **_run_facts(last),
+        "failing": f"{count_with_noun(failed, 'test')} failing" if is_counted else "Tests failing",
+        "where": f" in {last.dir}" if last.dir != "." else "",
+        "commit": f", on commit {last.commit[:12]} or changes on top of it" if last.commit else "",
+        "reason": last.why or "it failed",
+        "names": f" ({join_names(failures)})" if failures else "",
+    }
+    resources = [f"test:{name}" for name in failures[:NAMED]]
+    known = {"key": key, "basis": _basis_of(runs), "seen_at": last.at}
+    return _gap("broken_tests", facts, resources=resources, minutes=15 * min(failed, 8), **known)
+
+
+def tests_not_started(doc: Project, _at: int) -> Iterator[Gap]:
+    for run in check_runs(doc):
+        if run.verdict == Verdict.DID_NOT_RUN:
+            known = {"key": f"{run.dir}:{run.suite}@{run.branch}", "basis": _basis_of([run]), "seen_at": run.at}
+            gap = _gap("tests_not_started", {**_run_facts(run), "reason": run.why}, **known)
+            yield msgspec.structs.replace(gap, description=gap.description[:200])
+
+
+def _run_facts(run: CheckRun) -> dict[str, Any]:
+    return {"command": run.command or run.runner, "at": iso_time(run.at), "place": run.place}
 
 
 def _basis_of(runs: list[CheckRun]) -> str:
     """The content that failed. Where it is not known, the run itself: the next failure is another one."""
-    return _parts_digest(*(run.content or run.at for run in runs))
+    return _digest(*(run.content or run.at for run in runs))
+
+
+# ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def unfinished_merge(doc: Project, _at: int) -> Iterator[Gap]:
     git = doc.git
     doing, conflicts = git.doing, git.conflicts
-    if not doing and not conflicts:
-        return
-    what = count_with_noun(len(conflicts), "conflict") if conflicts else f"a {doing} in progress"
-    yield Gap(
-        type="merge_conflict" if conflicts else "operation_in_progress",
-        key=doing,
-        priority="P0",
-        description=f"{what.capitalize()} in the {doing or 'working tree'}" if conflicts else f"{what.capitalize()}",
-        why=f"Git stopped in the middle of a {doing or 'merge'}"
-        + (f"; both sides changed {join_names(conflicts)}." if conflicts else "."),
-        done_when=("No file has a conflict", f"The {doing or 'merge'} is finished or given up"),
-        method="git_status_check",
-        blocking=("commit", "push", "switch_branch"),
-        capabilities=("conflict_resolution", "git"),
-        resources=("lock:git_repository", *(f"filesystem:{path}" for path in conflicts[:NAMED])),
-        complexity="high" if len(conflicts) > 3 else "medium",
-        minutes=10 + 5 * min(len(conflicts), 20),
-        confidence=0.5,
-        basis=_parts_digest(doing, conflicts, git.head),
-    )
-
-
-# ── P1: urgent ───────────────────────────────────────────────────────────────────────────────────────────────────────
+    known = {"key": doing, "basis": _digest(doing, conflicts, git.head)}
+    if conflicts:
+        facts = {
+            "conflicts": count_with_noun(len(conflicts), "conflict"),
+            "where": doing or "working tree",
+            "doing": doing or "merge",
+            "names": join_names(conflicts),
+        }
+        resources = ["lock:git_repository", *_filesystem(conflicts)]
+        complexity = "high" if len(conflicts) > 3 else "medium"
+        minutes = 10 + 5 * min(len(conflicts), 20)
+        yield _gap("merge_conflict", facts, resources=resources, complexity=complexity, minutes=minutes, **known)
+    elif doing:
+        yield _gap("operation_in_progress", {"doing": doing}, **known)
 
 
 def unvalidated_changes(doc: Project, _at: int) -> Iterator[Gap]:
@@ -173,126 +184,103 @@ def unvalidated_changes(doc: Project, _at: int) -> Iterator[Gap]:
 def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unlisted: int) -> Gap:
     paths = [file.path for file in files]
     count, noun = len(paths) + unlisted, rules.noun or "files"
-    noun = noun.removesuffix("s") if count == 1 else noun
-    folders = dict.fromkeys(p.rpartition("/")[0] + "/" for p in paths if "/" in p)
-    resources = [f"filesystem:{folder}" for folder in folders][:NAMED] or [f"filesystem:{p}" for p in paths[:NAMED]]
-    usual = "Tests of their folder, or a checker of their file types, pass after the last change"
-    return Gap(
-        type="unvalidated_changes",
+    one = count == 1
+    facts = {
+        "count": count,
+        "noun": noun.removesuffix("s") if one else noun,
+        "need": "needs" if one else "need",
+        "names": join_names(paths),
+    }
+    folders = dict.fromkeys(f"{folder}/" for path in paths if (folder := path.rpartition("/")[0]))
+    effort = {"complexity": "low", "minutes": 5} if count <= 10 else {"complexity": "medium", "minutes": 15}
+    return _gap(
+        "unvalidated_changes",
+        facts,
         key=area,
-        priority="P1",
-        description=f"{count} uncommitted {noun} {'needs' if count == 1 else 'need'} validation",
-        why=f"No check that covers them passed since their last change: {join_names(paths)}.",
-        done_when=tuple(rules.done_when or (usual,)),
-        method="git_status_check",
-        blocking=tuple(rules.blocks or ("commit",)),
-        capabilities=tuple(rules.capabilities or ("test_execution",)),
-        resources=(*resources, *(f"lock:{name}" for name in rules.locks)),
-        complexity="low" if count <= 10 else "medium",
-        minutes=5 if count <= 10 else 15,
+        done_when=rules.done_when,
+        blocking=rules.blocks,
+        capabilities=rules.capabilities,
+        resources=[*_filesystem(folders or paths), *(f"lock:{name}" for name in rules.locks)],
+        **effort,
         confidence=0.9 if rules.validate else 0.7,
-        basis=_parts_digest(_state_of(files)),
+        basis=_digest(_state_of(files)),
     )
 
 
 def unpushed_commits(doc: Project, at: int) -> Iterator[Gap]:
     git, limit = doc.git, doc.rules.unpushed_hours or UNPUSHED_HOURS
     # Measured from the oldest commit that was not pushed.
-    if not git.ahead or not git.unpushed_since or at - git.unpushed_since < limit * HOUR:
-        return
-    yield Gap(
-        type="unpushed_commits",
-        priority="P1",
-        description=f"{count_with_noun(git.ahead, 'commit')} not pushed for {format_duration(at - git.unpushed_since)}",
-        why=f"The oldest commit that {git.upstream or 'the upstream'} lacks is older than {limit} hours.",
-        done_when=("The branch is not ahead of its upstream",),
-        method="git_status_check",
-        capabilities=("git",),
-        resources=("lock:git_repository",),
-        minutes=2,
-        confidence=0.9,
-        basis=git.head,
-    )
+    if git.ahead and git.unpushed_since and at - git.unpushed_since >= limit * HOUR:
+        since = format_duration(at - git.unpushed_since)
+        facts = {"commits": count_with_noun(git.ahead, "commit"), "since": since, "limit": limit}
+        yield _gap("unpushed_commits", {**facts, "upstream": git.upstream or "the upstream"}, basis=git.head)
+
+
+def old_uncommitted_work(doc: Project, at: int) -> Iterator[Gap]:
+    git, limit = doc.git, doc.rules.uncommitted_hours or UNCOMMITTED_HOURS
+    if git.count and git.oldest_change and at - git.oldest_change >= limit * HOUR:
+        since = format_duration(at - git.oldest_change)
+        facts = {"files": count_with_noun(git.count, "file"), "since": since, "limit": limit}
+        yield _gap("old_uncommitted_work", facts, basis=_digest(_state_of(git.files)))
+
+
+def new_todos(doc: Project, _at: int) -> Iterator[Gap]:
+    count, locations = doc.todos.count, doc.todos.places
+    if count:
+        facts = {"marks": count_with_noun(count, "TODO or FIXME", "TODOs or FIXMEs"), "names": join_names(locations)}
+        resources = _filesystem(location.partition(":")[0] for location in locations)
+        known = {"basis": _digest(locations), "seen_at": doc.looked.get("todos", 0)}
+        yield _gap("todos_added", facts, resources=resources, minutes=15 * min(count, 8), **known)
+
+
+def untracked_sources(doc: Project, _at: int) -> Iterator[Gap]:
+    paths = doc.git.untracked_sources
+    if paths:
+        facts = {"files": count_with_noun(len(paths), "untracked file"), "names": join_names(paths)}
+        yield _gap("untracked_sources", facts, resources=_filesystem(paths), basis=_digest(paths))
+
+
+# ── everything else ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def out_of_sync(doc: Project, _at: int) -> Iterator[Gap]:
     for name, tree in doc.trees.items():
-        if tree.in_sync is not False:
-            continue
-        yield Gap(
-            type="tree_out_of_sync",
-            key=name,
-            priority="P1",
-            description=f"{name} is not in sync with {tree.source}",
-            why=f"The content differs: {join_names(tree.differing)}." if tree.differing else "The content differs.",
-            done_when=(f"Every file of {tree.source} has the same content in {name}",),
-            method="tree_comparison",
-            blocking=("deploy",),
-            capabilities=("deployment",),
-            resources=(f"filesystem:{tree.path}", f"lock:{name}"),
-            minutes=5,
-            confidence=0.8,
-            basis=_parts_digest(tree.differing, tree.modified),
-            seen_at=doc.looked.get("trees", 0),
-        )
+        if tree.in_sync is False:
+            names = f": {join_names(tree.differing)}" if tree.differing else ""
+            facts = {"name": name, "source": tree.source, "path": tree.path, "names": names}
+            basis = _digest(tree.differing, tree.modified)
+            yield _gap("tree_out_of_sync", facts, key=name, basis=basis, seen_at=doc.looked.get("trees", 0))
 
 
 def unsatisfied_gates(doc: Project, _at: int) -> Iterator[Gap]:
     waiting = doc.others.gates
     if waiting:
-        yield Gap(
-            type="unsatisfied_gates",
-            priority="P1",
-            description=f"{count_with_noun(len(waiting), 'requirement')} not satisfied: {join_names(waiting)}",
-            why="A gate refused, and what it asks for has not been done since.",
-            done_when=tuple(f"{name} is satisfied" for name in list(waiting)[:NAMED]),
-            method="gate_refusal",
-            blocking=tuple(sorted({gate.blocks for gate in waiting.values() if gate.blocks})),
-            capabilities=("review",),
-            minutes=10,
-            confidence=0.6,
-            basis=_parts_digest(sorted(waiting)),
-        )
+        facts = {"requirements": count_with_noun(len(waiting), "requirement"), "names": join_names(waiting)}
+        done_when = [f"{name} is satisfied" for name in list(waiting)[:NAMED]]
+        blocking = sorted({gate.blocks for gate in waiting.values() if gate.blocks})
+        yield _gap("unsatisfied_gates", facts, done_when=done_when, blocking=blocking, basis=_digest(sorted(waiting)))
 
 
 def uat_failures(doc: Project, _at: int) -> Iterator[Gap]:
     failed = doc.others.uat_failed
     if failed:
-        yield Gap(
-            type="uat_failures",
-            priority="P1",
-            description=f"{count_with_noun(len(failed), 'UAT scenario')} failed: {join_names(failed)}",
-            why="The last run of each ended in a failure.",
-            done_when=tuple(f"{name} passes" for name in list(failed)[:NAMED]),
-            method="uat_report",
-            blocking=("release",),
-            capabilities=("acceptance_testing",),
-            complexity="medium",
-            minutes=20 * min(len(failed), 6),
-            confidence=0.5,
-            basis=_parts_digest(failed),
-            seen_at=max(failed.values()),
-        )
+        facts = {"scenarios": count_with_noun(len(failed), "UAT scenario"), "names": join_names(failed)}
+        done_when = [f"{name} passes" for name in list(failed)[:NAMED]]
+        known = {"basis": _digest(failed), "seen_at": max(failed.values())}
+        yield _gap("uat_failures", facts, done_when=done_when, minutes=20 * min(len(failed), 6), **known)
 
 
 def stuck_leases(doc: Project, at: int) -> Iterator[Gap]:
     for name, lock in doc.locks.items():
         if lock.pid and lock.until and at > lock.until:
-            yield Gap(
-                type="stuck_lease",
-                key=name,
-                priority="P1",
-                description=f"{name} is held by process {lock.pid} beyond its time",
-                why=f"It was to be free {format_duration(at - lock.until)} ago, "
-                "and its owner has not asked for more time.",
-                done_when=(f"{name} is released, or its owner renews it",),
-                method="lease_check",
-                blocking=(f"lock:{name}",),
-                resources=(f"lock:{name}",),
-                minutes=2,
-                confidence=0.7,
-                basis=_parts_digest(lock.token, lock.until),
-            )
+            facts = {"name": name, "pid": lock.pid, "ago": format_duration(at - lock.until)}
+            yield _gap("stuck_lease", facts, key=name, basis=_digest(lock.token, lock.until))
+
+
+def stale_index(doc: Project, _at: int) -> Iterator[Gap]:
+    problem = doc.others.index_problem
+    if problem:
+        yield _gap("stale_index", {"problem": problem}, basis=_digest(problem))
 
 
 def own_rules(doc: Project, _at: int) -> Iterator[Gap]:
@@ -300,138 +288,25 @@ def own_rules(doc: Project, _at: int) -> Iterator[Gap]:
     for name, outcome in doc.own_rules.items():
         rule = outcome.rule
         if outcome.ok is False:
-            yield Gap(
-                type="own_rule",
-                key=name,
-                priority=_valid_priority(rule.priority),
-                description=rule.description or f"The check {name} does not hold",
-                why=f"`{rule.command}` ended with {outcome.exit_code}, not {rule.exit_code}.",
-                done_when=tuple(rule.done_when or (f"`{rule.command}` ends as it should",)),
-                method="own_rule",
-                blocking=tuple(rule.blocks),
-                minutes=rule.minutes or 10,
-                confidence=0.5,
-                basis=_parts_digest(rule, outcome.exit_code),
-            )
+            facts = {"name": name, "command": rule.command, "exit_code": outcome.exit_code, "wanted": rule.exit_code}
+            known = {"key": name, "basis": _digest(rule, outcome.exit_code)}
+            yield _gap("own_rule", facts, **_own_words(rule), **known)
 
 
 def own_tasks(doc: Project, _at: int) -> Iterator[Gap]:
     for task in doc.own_tasks:
-        yield Gap(
-            type="own_task",
-            key=task.key,
-            priority=_valid_priority(task.priority),
-            description=task.description,
-            why=task.why or "Somebody asked for it.",
-            done_when=tuple(task.done_when or ("Somebody says that it is done",)),
-            method="added_by_command",
-            blocking=tuple(task.blocks),
-            minutes=task.minutes or 30,
-            confidence=0.3,
-        )
+        yield _gap("own_task", {}, **_own_words(task), key=task.key, why=task.why)
 
 
-def _valid_priority(priority: str) -> str:
-    return priority if priority in PRIORITIES else DEFAULT_PRIORITY
-
-
-# ── P2: maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def tests_not_started(doc: Project, _at: int) -> Iterator[Gap]:
-    for run in check_runs(doc):
-        if run.verdict == Verdict.DID_NOT_RUN:
-            yield Gap(
-                type="tests_not_started",
-                key=f"{run.dir}:{run.suite}@{run.branch}",
-                priority="P2",
-                description=f"The tests could not be started: {run.place}, {run.why}"[:200],
-                why=f"`{run.command or run.runner}` at {iso_time(run.at)}: {run.why}. Whether the tests pass is not known.",
-                done_when=(f"{run.place} starts, whether its tests pass or fail",),
-                method="test_run",
-                capabilities=("test_execution",),
-                minutes=10,
-                confidence=0.5,
-                basis=_basis_of([run]),
-                seen_at=run.at,
-            )
-
-
-def old_uncommitted_work(doc: Project, at: int) -> Iterator[Gap]:
-    git, limit = doc.git, doc.rules.uncommitted_hours or UNCOMMITTED_HOURS
-    if not git.count or not git.oldest_change or at - git.oldest_change < limit * HOUR:
-        return
-    yield Gap(
-        type="old_uncommitted_work",
-        priority="P2",
-        description=f"{count_with_noun(git.count, 'file')} uncommitted for up to {format_duration(at - git.oldest_change)}",
-        why=f"Work that is not committed after {limit} hours is easily lost or mixed up with the next task.",
-        done_when=("The changes are committed, stashed or thrown away",),
-        method="git_status_check",
-        capabilities=("git",),
-        resources=("lock:git_repository",),
-        minutes=10,
-        confidence=0.7,
-        basis=_parts_digest(_state_of(git.files)),
-    )
-
-
-def stale_index(doc: Project, _at: int) -> Iterator[Gap]:
-    if doc.others.index_problem:
-        yield Gap(
-            type="stale_index",
-            priority="P2",
-            description="The code index does not show the present code",
-            why=doc.others.index_problem,
-            done_when=("A run of the index ends well",),
-            method="index_report",
-            blocking=("search",),
-            capabilities=("indexing",),
-            minutes=5,
-            confidence=0.8,
-            basis=_parts_digest(doc.others.index_problem),
-        )
-
-
-# ── P3: improvements ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def new_todos(doc: Project, _at: int) -> Iterator[Gap]:
-    count, locations = doc.todos.count, doc.todos.places
-    if count:
-        yield Gap(
-            type="todos_added",
-            priority="P3",
-            description=f"{count_with_noun(count, 'TODO or FIXME', 'TODOs or FIXMEs')} added on this branch",
-            why=f"They are in {join_names(locations)}.",
-            done_when=("The branch adds no TODO or FIXME",),
-            method="branch_diff",
-            capabilities=("code_editing",),
-            resources=tuple(f"filesystem:{location.partition(':')[0]}" for location in locations[:NAMED]),
-            complexity="medium",
-            minutes=15 * min(count, 8),
-            confidence=0.3,
-            basis=_parts_digest(locations),
-            seen_at=doc.looked.get("todos", 0),
-        )
-
-
-def untracked_sources(doc: Project, _at: int) -> Iterator[Gap]:
-    paths = doc.git.untracked_sources
-    if paths:
-        yield Gap(
-            type="untracked_sources",
-            priority="P3",
-            description=f"{count_with_noun(len(paths), 'untracked file')} like source code",
-            why=f"Git does not know {join_names(paths)}; a commit would leave them out.",
-            done_when=("Each of them is added or ignored",),
-            method="git_status_check",
-            capabilities=("git",),
-            resources=tuple(f"filesystem:{path}" for path in paths[:NAMED]),
-            minutes=3,
-            confidence=0.8,
-            basis=_parts_digest(paths),
-        )
+def _own_words(one: CheckRule | OwnTask) -> dict[str, Any]:
+    priority = one.priority if one.priority in PRIORITIES else DEFAULT_PRIORITY
+    return {
+        "priority": priority,
+        "description": one.description,
+        "done_when": one.done_when,
+        "blocking": one.blocks,
+        "minutes": one.minutes,
+    }
 
 
 RULES: tuple[Rule, ...] = (

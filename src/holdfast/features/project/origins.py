@@ -16,11 +16,12 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.project.state import COMMIT, CommitOrigin
 
 MADE_BY = frozenset(("commit", "cherry-pick", "revert", "am", "rebase"))
-"""A merge or a pull may only bring here what somebody else made."""
+"""A merge or a pull may only bring in commits of others."""
 # Events in a page, pages, turns, characters of a text, turns of work shown.
 PAGE, MAX_PAGES, MAX_TURNS, MAX_TEXT, MAX_WORK = 500, 20, 5_000, 2_000, 5
 SHORTEST_LINE = 4
-"""A bracket or a `pass` is written everywhere: it tells nothing."""
+"""A bracket or a `pass` is written everywhere: it says nothing."""
+DEEPEST = 6
 INPUTS = ("tool_input", "toolArgs", "tool_args", "args", "input", "parameters")
 OLD_TEXTS = frozenset(("old_string", "old_str", "oldString", "oldText", "old_text"))
 
@@ -74,16 +75,15 @@ def show_origin(call: Call) -> dict[str, Any]:
 
 def find_origin(reader: Reader, project: str, sha: str, paths: Sequence[str], text: str) -> Origin:
     commit = COMMIT.load(reader, sha) if sha else None
-    edit = _edit_of(reader, project, paths, text, commit) if paths and len(text.strip()) >= SHORTEST_LINE else None
-    if edit:
+    if edit := _edit_of(reader, project, paths, text.strip(), commit):
         return Origin(how="edit", turn=turn_at(reader, edit), commit=commit)
-    if commit and commit.session:
-        event = reader.event(commit.seq)
-        turn = turn_at(reader, event) if event else None
-        # The committing turn itself is shown already.
-        work = [one for one in _work_before(reader, commit) if turn is None or one.number != turn.number]
-        return Origin(how="commit", turn=turn, commit=commit, work=work)
-    return Origin(commit=commit, why_unknown=_why_unknown(sha, commit))
+    if commit is None or not commit.session:
+        return Origin(commit=commit, why_unknown=_why_unknown(sha, commit))
+    event = reader.event(commit.seq)
+    turn = turn_at(reader, event) if event else None
+    # The committing turn itself is shown already.
+    work = [one for one in _work_before(reader, commit) if turn is None or one.number != turn.number]
+    return Origin(how="commit", turn=turn, commit=commit, work=work)
 
 
 def _work_before(reader: Reader, commit: CommitOrigin) -> list[Turn]:
@@ -139,15 +139,17 @@ def _edit_of(
     reader: Reader, project: str, paths: Sequence[str], text: str, commit: CommitOrigin | None
 ) -> Event | None:
     """The newest edit that added the line; where files were only ever written whole, the oldest that has it."""
+    if not paths or len(text) < SHORTEST_LINE:
+        return None
     whole = None
     for event in _edits_of_file(reader, project, paths, commit.seq + 1 if commit else 0):
         added, replaced = written_texts(event.body)
-        if not any(text.strip() in one for one in added):
+        if not any(text in one for one in added):
             continue
         if replaced is None:
             # Going back in time: the last one kept here is the oldest whole write that has the line.
             whole = event
-        elif not any(text.strip() in one for one in replaced):
+        elif not any(text in one for one in replaced):
             return event
     return whole
 
@@ -171,33 +173,43 @@ def _concerns_file(event: Event, project: str, paths: Sequence[str]) -> bool:
 
 def written_texts(body: bytes) -> tuple[list[str], list[str] | None]:
     """(what an edit wrote, what it replaced); None where it wrote the file whole."""
-    try:
-        payload = json.loads(body)
-    except (ValueError, RecursionError):
-        return [], None
-    tool_input = (
-        next((payload[name] for name in INPUTS if payload.get(name)), None) if isinstance(payload, Mapping) else None
-    )
+    payload = _decoded(body)
+    named = (payload.get(name) for name in INPUTS) if isinstance(payload, Mapping) else ()
+    tool_input = next(filter(None, named), None)
     # Some agents send the arguments as JSON within JSON.
     if isinstance(tool_input, str) and tool_input.startswith("{"):
-        try:
-            tool_input = json.loads(tool_input)
-        except (ValueError, RecursionError):
-            return [], None
-    added: list[str] = []
-    replaced: list[str] = []
-    is_patch = _collect_texts(tool_input, "", added, replaced, 0)
-    return added, replaced if replaced or is_patch else None
+        tool_input = _decoded(tool_input)
+    texts = _Texts()
+    texts.collect(tool_input)
+    return texts.added, texts.replaced if texts.replaced or texts.is_patch else None
 
 
-def _collect_texts(value: Any, name: str, added: list[str], replaced: list[str], depth: int) -> bool:
-    """Whether there was a patch in it: of that only the lines with a plus count."""
-    if isinstance(value, str):
-        if "*** Begin Patch" in value or value.startswith(("--- ", "diff ")):
-            added += [line[1:] for line in value.splitlines() if line.startswith("+")]
-            return True
-        (replaced if name in OLD_TEXTS else added).append(value)
-        return False
-    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    patch_flags = [_collect_texts(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
-    return any(patch_flags)
+def _decoded(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Texts:
+    """The texts in the arguments of an edit; of a patch only the lines with a plus count."""
+
+    def __init__(self) -> None:
+        self.added: list[str] = []
+        self.replaced: list[str] = []
+        self.is_patch = False
+
+    def collect(self, value: Any, name: str = "", depth: int = 0) -> None:
+        if isinstance(value, str):
+            self._add_text(value, name)
+        elif depth < DEEPEST:
+            parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+            for key, inner in parts:
+                self.collect(inner, str(key), depth + 1)
+
+    def _add_text(self, text: str, name: str) -> None:
+        if "*** Begin Patch" in text or text.startswith(("--- ", "diff ")):
+            self.added += [line[1:] for line in text.splitlines() if line.startswith("+")]
+            self.is_patch = True
+        else:
+            (self.replaced if name in OLD_TEXTS else self.added).append(text)

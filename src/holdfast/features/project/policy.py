@@ -1,4 +1,4 @@
-"""What an event means for a project, as events of its own; who is told what; what is looked at because of it. Pure."""
+"""Derived events, context for agents, and jobs of a project. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -30,12 +30,23 @@ from holdfast.core.kinds.project_events import (
 from holdfast.core.times import MINUTE, SECOND
 from holdfast.features.project.events import REDUCED_KINDS
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, habits, project_key
+from holdfast.features.project.state import (
+    ACTIVITY,
+    ALL,
+    LEASES,
+    PROJECT,
+    Activity,
+    Project,
+    Task,
+    TurnWork,
+    habits,
+    project_key,
+)
 from holdfast.features.project.state.check_results import proven_areas
 from holdfast.features.project.state.leases import LEASE_KINDS, lock_of
 
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
-"""The last is told by the feature sessions, of the time when the command ended."""
+"""The last comes from the feature sessions, with the time when the command ended."""
 LOOKED_AT_SOON = frozenset(
     ("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND, GitNoticed.KIND)
 )
@@ -46,7 +57,7 @@ SUBSCRIBED_KINDS = (
     REDUCED_KINDS | LEASE_KINDS | habits.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
 )
 MAX_CONCERNED = 8
-"""Projects told of one change of a lease."""
+"""Projects that one change of a lease is copied to."""
 
 # ── derive ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -61,8 +72,7 @@ def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iter
     elif kind in COMMAND_ENDS and event.data.get("action") == "shell":
         yield from _area_validated(event, settings or DEFAULTS)
     elif kind == "turn.ended":
-        yield from _turn_summed(state, event)
-        yield from _commits_seen(state, event)
+        yield from _turn_over(state, event)
 
 
 def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
@@ -77,20 +87,18 @@ def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
         yield derived_event(event, proof)
 
 
-def _commits_seen(state: State, event: Event) -> Iterator[Event]:
-    """With the turn they were made in: what is derived from a derived event would not be heard."""
+def _turn_over(state: State, event: Event) -> Iterator[Event]:
+    """What the turn changed, ran and committed. With the turn: what is derived from a derived event is not heard."""
     doing = _project_activity(state, event)
-    for commit in doing.commits if doing else ():
+    if doing is None:
+        return
+    turn = doing.sessions[event.session].turn if event.session in doing.sessions else TurnWork()
+    if turn.over == event.seq and turn.areas:
+        yield derived_event(event, TurnSummed(areas=turn.areas, commands=turn.commands))
+    for commit in doing.commits:
         if commit.over == event.seq:
             seen = CommitSeen(commands=commit.commands, first_edit=commit.first_edit, committed_at=commit.at)
             yield derived_event(event, seen)
-
-
-def _turn_summed(state: State, event: Event) -> Iterator[Event]:
-    doing = _project_activity(state, event)
-    session = doing.sessions.get(event.session) if doing else None
-    if session and session.turn.over == event.seq and session.turn.areas:
-        yield derived_event(event, TurnSummed(areas=session.turn.areas, commands=session.turn.commands))
 
 
 def _project_activity(state: State, event: Event) -> Activity | None:
@@ -138,14 +146,19 @@ def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> 
     unchanged = is_unchanged(doc, data)
     changed = not unchanged and bool(data.content.get("") and doc.git.content)
     looked_at = event.at if unchanged else doc.looked.get("git", 0)
-    # What git showed before somebody changed the files is known to be no longer so: it is not told as if it were.
+    # What git showed before somebody changed the files is known to be outdated.
     tasks = [task for task in doc.tasks if not (changed and task.method == LOOK_AT_GIT)]
     lines = [_task_line(task, looked_at, event.at, changed=changed) for task in tasks[:most]]
-    more = [f"and {len(tasks) - most} more: holdfast task list"] if len(tasks) > most else []
-    if left := len(doc.tasks) - len(tasks):
-        more.append(f"{left} about files and commits left out, because files changed since: holdfast task list")
     head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
-    return context_decision("project", "\n".join([head, *lines, *more]), weight=60)
+    text = "\n".join([head, *lines, *_left_out(len(tasks) - most, len(doc.tasks) - len(tasks))])
+    return context_decision("project", text, weight=60)
+
+
+def _left_out(more: int, outdated: int) -> Iterator[str]:
+    if more > 0:
+        yield f"and {more} more: holdfast task list"
+    if outdated:
+        yield f"{outdated} about files and commits left out, because files changed since: holdfast task list"
 
 
 FRESH = 10 * SECOND
@@ -194,14 +207,14 @@ def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Deci
 
 # ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Milliseconds; events of one moment lead to one look, because jobs of a project are deduplicated.
+# Milliseconds; jobs of a project are deduplicated, so events of one moment lead to one look.
 SOON_MS = 200
 SLOW_MS = 5_000
 """Trees and the branch's own differences may be large: they are looked at less often."""
 
 
-ENQUEUED_FOR = LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON
-ENQUEUED_FOR |= {LookAsked.KIND, ProjectObserved.KIND, "tool.finished"}
+REFRESHED_SOON = LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON
+ENQUEUED_FOR = REFRESHED_SOON | {LookAsked.KIND, ProjectObserved.KIND, "tool.finished"}
 
 
 def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:
@@ -209,45 +222,43 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
     # Jobs run in the project's folder: an event without one leads to none.
     if not event.project.startswith("/"):
         return
-    kind = event.kind
-    if kind in LOOKED_AT_SOON or kind in SESSION_ENDS:
+    if event.kind in REFRESHED_SOON:
         yield _look_job("project.refresh", event, SOON_MS)
-    elif kind == LookAsked.KIND:
+        if event.kind in SAID_BY_A_PERSON:
+            yield from _configured_looks(event, settings, trees=None, checks=None)
+    elif isinstance(event.data, LookAsked):
         yield from _look_at_everything(event, settings)
-    elif kind == "tool.finished" and event.data.action in ("edit", "shell"):
+    elif isinstance(event.data, ProjectObserved):
+        yield from _look_further(event, event.data, settings)
+    elif event.kind == "tool.finished" and event.data.action in ("edit", "shell"):
         yield _look_job("project.refresh", event, int(settings.refresh_s * 1000))
         if settings.trees:
             yield _look_job("project.trees", event, SLOW_MS)
-    elif isinstance(event.data, ProjectObserved):
-        yield from _look_further(event, event.data, settings)
-    elif kind in SAID_BY_A_PERSON:
-        yield _look_job("project.refresh", event, SOON_MS)
-        yield from _push_to_notion(event, settings)
 
 
 def _look_at_everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:
     yield _look_job("project.refresh", event, 0)
-    if event.data.quick:
-        return
-    yield _look_job("project.scan", event, SOON_MS)
-    if settings.trees:
-        yield _look_job("project.trees", event, 0)
-    if settings.checks:
-        yield _look_job("project.checks", event, 0)
-    yield from _push_to_notion(event, settings)
+    if not event.data.quick:
+        yield _look_job("project.scan", event, SOON_MS)
+        yield from _configured_looks(event, settings, trees=0, checks=0)
 
 
 def _look_further(event: Event, data: ProjectObserved, settings: ProjectSettings) -> Iterator[Job]:
-    if data.facts.git is not None:
+    saw_git = data.facts.git is not None
+    if saw_git:
         yield _look_job("project.scan", event, SLOW_MS)
-        if settings.checks:
-            yield _look_job("project.checks", event, SLOW_MS)
-    if settings.trees and data.facts.rules is not None:
-        yield _look_job("project.trees", event, SOON_MS)
-    yield from _push_to_notion(event, settings)
+    trees = SOON_MS if data.facts.rules is not None else None
+    yield from _configured_looks(event, settings, trees=trees, checks=SLOW_MS if saw_git else None)
 
 
-def _push_to_notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+def _configured_looks(
+    event: Event, settings: ProjectSettings, *, trees: int | None, checks: int | None
+) -> Iterator[Job]:
+    """Looks that the settings ask for, after so many milliseconds; None: not now."""
+    if settings.checks and checks is not None:
+        yield _look_job("project.checks", event, checks)
+    if settings.trees and trees is not None:
+        yield _look_job("project.trees", event, trees)
     if settings.notion.database:
         yield _look_job("project.notion", event, SLOW_MS)
 

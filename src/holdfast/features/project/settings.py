@@ -51,7 +51,7 @@ class Tree(Section):
 
 
 class Check(Section):
-    """A gap rule of one's own: the gap is open while the command does not end as it should."""
+    """The user's own gap rule: the gap is open while the command does not end as it should."""
 
     marks = {"command": True}
 
@@ -112,33 +112,20 @@ class ProjectSettings(Section):
 
     def rules(self) -> ProjectRules:
         """What reducers need of the settings. It goes into the log, so that a replay needs none."""
+        areas = {name: msgspec.convert(area.plain(), AreaRules) for name, area in self.areas.items()}
         return ProjectRules(
             phase=self.phase,
             uncommitted_hours=self.uncommitted_hours,
             unpushed_hours=self.unpushed_hours,
             off=list(self.gaps_off),
             priorities=dict(self.priorities),
-            areas={name: _area_rules(area) for name, area in self.areas.items()},
+            areas=areas,
         )
 
     def proofs(self) -> dict[str, tuple[str, ...]]:
         if not self.areas:  # Most projects; asked at the end of every command.
             return {}
         return {name: area.validate_ for name, area in self.areas.items() if area.validate_}
-
-
-def _area_rules(area: Area) -> AreaRules:
-    return AreaRules(
-        paths=list(area.paths),
-        noun=area.noun,
-        validate=list(area.validate_),
-        done_when=list(area.done_when),
-        blocks=list(area.blocks),
-        capabilities=list(area.capabilities),
-        locks=list(area.locks),
-        activity=area.activity,
-        intent=area.intent,
-    )
 
 
 DEFAULTS = ProjectSettings()

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from holdfast.core.checks import Verdict
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
@@ -13,7 +15,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
 from holdfast.core.times import parse_moment
 from holdfast.features.project.document import old_formats, schema
-from holdfast.features.project.document.old_formats import describe_adoption
+from holdfast.features.project.document.adoption import describe_adoption
 from holdfast.features.project.document.text import count_with_noun
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
@@ -63,14 +65,8 @@ def show_state(call: Call) -> Fields:
     else:
         doc, now = tasks_at(_asked_project(call), call.now), call.now
     document = project_document(doc, now)
-    text = document_text(document)
-    return {
-        "document": document,
-        "text": text,
-        "root": doc.project,
-        "open": len(doc.tasks),
-        "looked_at": _looked_at(doc),
-    }
+    more = {"root": doc.project, "open": len(doc.tasks), "looked_at": _looked_at(doc)}
+    return {"document": document, "text": document_text(document), **more}
 
 
 def _document_then(call: Call, when: str) -> tuple[Project, int]:
@@ -118,10 +114,6 @@ def migrate_state(call: Call) -> Fields:
     return {"document": document, "text": document_text(document)}
 
 
-def show_schema(_call: Call) -> Fields:
-    return schema.SCHEMA
-
-
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -146,27 +138,19 @@ def _shown_task(task: Task) -> Fields:
 def show_task(call: Call) -> Fields:
     task_id = str(call.args.get("id") or "")
     doc = tasks_at(_asked_project(call), call.now)
-    task = next((one for one in doc.tasks if one.id == task_id), None)
-    if task:
-        return {**_shown_task(task), "open": True, "looked_at": _looked_at(doc)}
-    line = next((line for line in doc.history if line.task_id == task_id), None)
-    if line:
-        return {
-            "id": task_id,
-            "open": False,
-            "summary": line.summary,
-            "done_at": line.timestamp,
-            "looked_at": _looked_at(doc),
-        }
+    looked_at = {"looked_at": _looked_at(doc)}
+    if task := next((one for one in doc.tasks if one.id == task_id), None):
+        return {**_shown_task(task), "open": True, **looked_at}
+    if line := next((line for line in doc.history if line.task_id == task_id), None):
+        return {"id": task_id, "open": False, "summary": line.summary, "done_at": line.timestamp, **looked_at}
     raise CommandRefused(f"there is no task {task_id!r}", fix="See: holdfast task list")
 
 
 def next_task(call: Call) -> Fields:
     listed = list_tasks(call)
-    tasks, is_known = listed["tasks"], listed["known"]
-    return {
-        "task": tasks[0] if tasks else None, "left": len(tasks), "known": is_known, "looked_at": listed["looked_at"]
-    }  # fmt: skip
+    tasks = listed["tasks"]
+    more = {"left": len(tasks), "known": listed["known"], "looked_at": listed["looked_at"]}
+    return {"task": tasks[0] if tasks else None, **more}
 
 
 def look_progress(call: Call) -> Fields:
@@ -188,50 +172,37 @@ def look_progress(call: Call) -> Fields:
 def list_leases(call: Call) -> Fields:
     """Every lease with its holders and those who wait, and whether they are alive."""
     table = LEASES.load(call.reader, ALL) or LeaseTable()
-    rows = [{"name": name, **_lease_fields(lease, call.now)} for name, lease in sorted(table.leases.items())]
+    rows = [
+        {
+            "name": name,
+            "holders": [_entry_fields(entry, call.now) for entry in lease.holders],
+            "waiters": [_entry_fields(entry, call.now) for entry in lease.waiters],
+        }
+        for name, lease in sorted(table.leases.items())
+    ]
     return {"leases": rows, "now": call.now}
 
 
-def _lease_fields(lease: Lease, now: int) -> Fields:
-    return {
-        "holders": [_entry_fields(entry, now) for entry in lease.holders],
-        "waiters": [_entry_fields(entry, now) for entry in lease.waiters],
-    }
-
-
 def _entry_fields(entry: LeaseEntry, now: int) -> Fields:
-    return {
-        "pid": entry.pid, "mode": entry.mode, "at": entry.at, "until": entry.until, "why": entry.why,
-        "token": entry.token, "project": entry.project, "owner": entry.owner,
-        "lost": why_lost(entry, now), "late": now > entry.until,
-    }  # fmt: skip
-
-
-def show_answer(call: Call) -> Fields:
-    """What became of a request for a lease: granted, waiting, busy, refused, or gone."""
-    return find_answer(call.reader, str(call.args.get("lease")), str(call.args.get("request")))
+    names = ("pid", "mode", "at", "until", "why", "token", "project", "owner")
+    return {name: getattr(entry, name) for name in names} | {"lost": why_lost(entry, now), "late": now > entry.until}
 
 
 def find_answer(reader: Reader, name: str, request: str) -> Fields:
     table = LEASES.load(reader, ALL) or LeaseTable()
     lease = table.leases.get(name, Lease())
-    held = _find_position(lease.holders, request)
-    if held:
+    if held := _find_position(lease.holders, request):
         position, entry = held
         return {"answer": "granted", "token": entry.token, "until": entry.until, "place": position, "why": ""}
-    waiting = _find_position(lease.waiters, request)
-    if waiting:
+    # Shown to whoever waits: when it may become free.
+    free_at = max((holder.until for holder in lease.holders), default=0)
+    if waiting := _find_position(lease.waiters, request):
         position, entry = waiting
-        # Shown to whoever waits: when it may become free.
         until = lease.holders[0].until if lease.holders else entry.until
         return {"answer": "waiting", "token": entry.token, "until": until, "place": position, "why": ""}
     answer = next((one for one in table.answers if one.request == request), None)
     if answer and answer.answer in ("busy", "refused"):
-        wait_until = max((h.until for h in lease.holders), default=0)
-        return {
-            "request": request, "answer": answer.answer, "token": answer.token, "until": answer.until,
-            "why": answer.why, "wait_until": wait_until,
-        }  # fmt: skip
+        return {**msgspec.structs.asdict(answer), "wait_until": free_at}
     return {"answer": "gone", "token": 0, "until": 0, "why": "the lease was freed or released"}
 
 
@@ -258,12 +229,17 @@ def list_projects(call: Call) -> Fields:
 
 
 def _project_row(doc: Project) -> Fields:
-    counts = {name: sum(one.priority == name for one in doc.tasks) for name in PRIORITIES}
     return {
-        "root": doc.project, "name": doc.shown_name, "branch": doc.git.branch, "status": doc.git.status,
-        "files": doc.git.count, "tests": summarise_tests(check_runs(doc)).status, "open": len(doc.tasks),
-        "priorities": counts, "at": doc.at,
-    }  # fmt: skip
+        "root": doc.project,
+        "name": doc.shown_name,
+        "branch": doc.git.branch,
+        "status": doc.git.status,
+        "files": doc.git.count,
+        "tests": summarise_tests(check_runs(doc)).status,
+        "open": len(doc.tasks),
+        "priorities": {name: sum(one.priority == name for one in doc.tasks) for name in PRIORITIES},
+        "at": doc.at,
+    }
 
 
 def list_moments(call: Call) -> Fields:
@@ -272,12 +248,12 @@ def list_moments(call: Call) -> Fields:
     root = _project_root(call)
     # Further back the search would read the whole log of a large installation.
     after = max(0, call.reader.head() - RECENT_EVENTS)
-    query = EventQuery(project=root, kinds=tuple(MOMENTS), limit=limit, newest=True, after=after)
-    shown = [
+    events = call.reader.events(EventQuery(project=root, kinds=tuple(MOMENTS), limit=limit, newest=True, after=after))
+    moments = [
         {"seq": e.seq, "at": e.at, "kind": _moment_mark(e), "what": MOMENTS[e.kind](e.data)}
-        for e in call.reader.events(query)
+        for e in sorted(events, key=lambda event: event.seq)
     ]
-    return {"root": root, "moments": sorted(shown, key=lambda one: int(str(one["seq"]))), "now": call.now}
+    return {"root": root, "moments": moments, "now": call.now}
 
 
 def _moment_mark(event: Event) -> str:
@@ -330,10 +306,11 @@ VIEWS = {
     "next": next_task,
     "looking": look_progress,
     "migrate": migrate_state,
-    "schema": show_schema,
+    "schema": lambda _: schema.SCHEMA,
     "origin": show_origin,
     "leases": list_leases,
-    "lease_answer": show_answer,
+    # What became of a request for a lease: granted, waiting, busy, refused, or gone.
+    "lease_answer": lambda call: find_answer(call.reader, str(call.args.get("lease")), str(call.args.get("request"))),
     "list": list_projects,
     "moments": list_moments,
 }

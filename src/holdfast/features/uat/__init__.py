@@ -11,31 +11,14 @@ from holdfast.features.uat.policy import derive, jobs_for
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS, reduce, touched
 
-COMMANDS = {
-    "start": ANYONE,
-    "step": ANYONE,
-    "assert": ANYONE,
-    "check": ANYONE,
-    "call": ANYONE,
-    "signal": ANYONE,
-    "update": ANYONE,
-    "end": ANYONE,
-    "report": ANYONE,
-    "compare": ANYONE,
-    "recover": ANYONE,
-    "tend": ANYONE,
-    "clean": ANYONE,
-    "init": ANYONE,
-    "import": ANYONE,
-}
-VIEWS = (
-    *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
-    *("scenarios", "validate", "schema", "place", "done", "active", "suite"),
+COMMANDS = dict.fromkeys(
+    "start step assert check call signal update end report compare recover tend clean init import".split(), ANYONE
 )
-
-
+VIEWS = (
+    "list show document context signal signals report compare scenarios validate schema place done active suite".split()
+)
 _table = partial(lazy_table, __name__)
-"""Reports, YAML and HTTP are loaded when somebody asks for them: the first hook does not wait for that."""
+"""Reports, YAML and HTTP are loaded on first use, so that the first hook does not wait for them."""
 
 FEATURE = Feature(
     name="uat",

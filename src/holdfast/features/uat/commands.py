@@ -1,7 +1,8 @@
-"""What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
+"""Commands of people and their hooks. Each becomes one event or a few."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from holdfast.features.uat.jobs.scenario_scan import load_catalogue
 from holdfast.features.uat.policy import derive
 from holdfast.features.uat.record import load_record
 from holdfast.features.uat.report import FORMATS
+from holdfast.features.uat.report.figures import run_summary
 from holdfast.features.uat.runner_reports.trace import parse_trace
 from holdfast.features.uat.scenarios import recorder, run_lookup, starter
 from holdfast.features.uat.settings import (
@@ -32,18 +34,18 @@ from holdfast.features.uat.settings import (
     run_id,
 )
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, merge, run
-from holdfast.features.uat.views import run_summary
 
 
-def _run_event(command_call: Call, doc: Run, kind: str, **data: Any) -> Event:
-    return Event(
-        key=delivery_key(command_call.now), kind=kind, at=command_call.now, session=doc.session, project=doc.project,
-        data={"uat": doc.id, **data},
-    )  # fmt: skip
+def _run_event(call: Call, doc: Run, kind: str, /, **data: Any) -> Event:
+    return files.run_event(doc, kind, call.now, delivery_key(call.now), **data)
+
+
+def _one_event(call: Call, doc: Run, kind: str, /, **data: Any) -> CommandResult:
+    """The answer of most commands is the run as it is now."""
+    return CommandResult((_run_event(call, doc, kind, **data),), answer=_answer_with_run(doc.id))
 
 
 def _answer_with_run(run: str) -> Any:
-    """The answer of most commands: the run as it is now."""
     return lambda reader: run_summary(RUNS.load(reader, run))
 
 
@@ -72,7 +74,7 @@ def _find_scenario_plan(call: Call, name: str) -> Plan:
     plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
-    # A mistake is told only where the file has the scenario's name.
+    # A mistake is reported only where the file has the scenario's name.
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
@@ -97,9 +99,7 @@ def set_step_status(call: Call) -> CommandResult:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
     if not 1 <= number <= len(doc.steps):
         raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
-    return CommandResult(
-        (_run_event(call, doc, "uat.step", step=number, status=status),), answer=_answer_with_run(doc.id)
-    )
+    return _one_event(call, doc, "uat.step", step=number, status=status)
 
 
 def _step_number(value: Any) -> int:
@@ -119,8 +119,7 @@ def record_assertion(call: Call) -> CommandResult:
     number = call.args.get("step")
     at = {"step": _in_range(doc, number)} if number is not None else {"step": doc.current}
     at |= _same_assertion(call, doc, description)
-    event = _run_event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
-    return CommandResult((event,), answer=_answer_with_run(doc.id))
+    return _one_event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
 
 
 def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
@@ -138,13 +137,12 @@ def _in_range(doc: Run, value: Any) -> int:
 
 
 def record_health_check(call: Call) -> CommandResult:
-    """S3-7: a health check somebody else made."""
+    """S3-7: a health check made elsewhere."""
     doc, result = run_lookup.require_active_run(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {clean_line(result, 40)!r}")
     data = {"type": clean_line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
-    event = _run_event(call, doc, "uat.checked", **data, data=bound_value(call.args.get("data") or {}))
-    return CommandResult((event,), answer=_answer_with_run(doc.id))
+    return _one_event(call, doc, "uat.checked", **data, data=bound_value(call.args.get("data") or {}))
 
 
 def tool_call(call: Call) -> CommandResult:
@@ -162,7 +160,7 @@ def tool_call(call: Call) -> CommandResult:
         "ok": reported.get("success") is not False,
         "error": "" if reported.get("success") is not False else clean_line(reported.get("error") or "failed", 300),
     }
-    return CommandResult((_run_event(call, doc, "uat.told", call=data),), answer=_answer_with_run(doc.id))
+    return _one_event(call, doc, "uat.told", call=data)
 
 
 def leave_signal(call: Call) -> CommandResult:
@@ -173,7 +171,7 @@ def leave_signal(call: Call) -> CommandResult:
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
     if len(msgspec.json.encode(data)) > LARGEST_SIGNAL:
         raise CommandRefused(f"a signal carries at most {LARGEST_SIGNAL} bytes")
-    return CommandResult((_run_event(call, doc, "uat.signal", name=name, data=data),), answer=_answer_with_run(doc.id))
+    return _one_event(call, doc, "uat.signal", name=name, data=data)
 
 
 def update_run(call: Call) -> CommandResult:
@@ -181,26 +179,24 @@ def update_run(call: Call) -> CommandResult:
     doc, patches = run_lookup.require_active_run(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
-    accepted, added, ignored = merge.split_patch(merge.merged_all(patches))
+    patch = merge.merged_all(patches)
+    accepted, added, ignored = merge.split_patch(patch)
     if merge.encoded_size(merge.merge_objects(doc.overlay, accepted)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
     events = [_run_event(call, doc, "uat.patched", patch=accepted)] if accepted else []
     for path, entries in _new_entries(call, doc, added).items():
         events += _events_of_entries(call, doc, merge.ADDED[path], entries)
-    if "session.status" in ignored and _says_over(patches):
+    if "session.status" in ignored and patch["session"]["status"] == "completed":
         ignored.remove("session.status")
         # The verdict has to count what this very update adds.
-        after = doc
-        for event in events:
-            after = run.reduce_run(after, event) or after
-        events += _ending_events(call, after, "by-hand")
+        events += _ending_events(call, run.reduce_events(doc, events), "by-hand")
     return CommandResult(
         tuple(events), answer=lambda reader: {**run_summary(RUNS.load(reader, doc.id)), "ignored": ignored}
     )
 
 
 def _new_entries(call: Call, doc: Run, added: dict[merge.Path, list[Any]]) -> dict[merge.Path, list[Any]]:
-    """Who writes a whole state back repeats what is in it already."""
+    """A whole state that is written back repeats entries that are known."""
     if not added:
         return {}
     document = files.build_run_document(load_record(call.reader, doc.id))
@@ -209,28 +205,26 @@ def _new_entries(call: Call, doc: Run, added: dict[merge.Path, list[Any]]) -> di
     }
 
 
-def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
-    session = merge.merged_all(patches).get("session")
-    return isinstance(session, Mapping) and session.get("status") == "completed"
-
-
-def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Event]:
+def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterator[Event]:
     """An entry is an object, or just its words."""
     for entry in entries[:100]:
         facts = entry if isinstance(entry, Mapping) else {"message": entry}
-        words = clean_line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
         if what in ("error", "warning"):
             kind = clean_line(facts.get("type") or "note", 50)
-            yield _run_event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc.current)
+            yield _run_event(call, doc, "uat.problem", level=what, type=kind, message=_words(facts), step=doc.current)
         elif what == "check":
-            check_fields = {"type": clean_line(facts.get("type"), 100), "data": bound_value(facts.get("data") or {})}
+            check = {"type": clean_line(facts.get("type"), 100), "data": bound_value(facts.get("data") or {})}
             good = "success" if facts.get("result") == "success" else "failure"
-            yield _run_event(call, doc, "uat.checked", result=good, step=doc.current, **check_fields)
-        else:
-            if facts.get("result") not in (PASSED, FAILED, True, False):
-                continue
-            good = PASSED if facts.get("result") in (PASSED, True) else FAILED
-            yield _run_event(call, doc, "uat.asserted", description=words, result=good, step=doc.current)
+            yield _run_event(call, doc, "uat.checked", result=good, step=doc.current, **check)
+        elif (result := _RESULTS.get(str(facts.get("result")))) is not None:
+            yield _run_event(call, doc, "uat.asserted", description=_words(facts), result=result, step=doc.current)
+
+
+def _words(facts: Mapping[str, Any]) -> str:
+    return clean_line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
+
+
+_RESULTS = {PASSED: PASSED, FAILED: FAILED, "True": PASSED, "False": FAILED}
 
 
 def end_run(call: Call) -> CommandResult:
@@ -241,36 +235,36 @@ def end_run(call: Call) -> CommandResult:
 
 
 def _ending_events(call: Call, doc: Run, reason: str) -> Iterable[Event]:
-    def make(kind: str, **data: Any) -> Event:
-        return _run_event(call, doc, kind, **{name: value for name, value in data.items() if name != "uat"})
-
-    return derive.run_ending_events(doc, call.now, reason, make)
+    return derive.run_ending_events(doc, call.now, reason, partial(_run_event, call, doc))
 
 
 def import_results(call: Call) -> CommandResult:
     """A test runner's report, as one run or several. The same file again is the runs that are there already."""
     path = Path(str(call.args.get("path") or ""))
-    if not path.is_absolute() or not path.is_file():
-        raise CommandRefused(
-            f"there is no file {clean_line(path, 300)}", fix="Name a JSON or JUnit report, or a trace.zip."
-        )
-    if path.stat().st_size > runner_reports.LARGEST_REPORT:
-        raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
-    content = path.read_bytes()
+    content = _read_report(path)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + content).hexdigest()[:32]
     if earlier := [run_summary(doc) for doc in run_lookup.imported_runs(call, digest)]:
         return CommandResult((), answer={"runs": earlier, "again": True})
     is_trace = path.suffix == ".zip"
     reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(content, name)
-    complete = [runner_reports.add_artifacts(report, path.parent) for report in reports]
-    made = [_imported_events(call, report, path, digest) for report in complete]
+    made = [
+        _imported_events(call, runner_reports.add_artifacts(report, path.parent), path, digest) for report in reports
+    ]
     ids = [events[0].data.uat for events in made]
-    events = tuple(event for one in made for event in one)
     return CommandResult(
-        events,
+        tuple(event for events in made for event in events),
         answer=lambda reader: {"runs": [run_summary(RUNS.load(reader, one)) for one in ids], "again": False},
     )
+
+
+def _read_report(path: Path) -> bytes:
+    if not path.is_absolute() or not path.is_file():
+        fix = "Name a JSON or JUnit report, or a trace.zip."
+        raise CommandRefused(f"there is no file {clean_line(path, 300)}", fix=fix)
+    if path.stat().st_size > runner_reports.LARGEST_REPORT:
+        raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
+    return path.read_bytes()
 
 
 def _imported_events(call: Call, report: runner_reports.TestReport, path: Path, digest: str) -> list[Event]:
@@ -278,24 +272,21 @@ def _imported_events(call: Call, report: runner_reports.TestReport, path: Path, 
     # The report has no times: the run is laid out so that it ends now.
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
     facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner, "digest": digest}
-    data = derive.run_start_data(
-        runner_reports.plan_of_report(report), run_lookup.settings_of_call(call), call.project, **facts
-    )
-    data["uat"] = new = run_id(start, key)
+    plan, settings = runner_reports.plan_of_report(report), run_lookup.settings_of_call(call)
+    new = run_id(start, key)
+    data = {**derive.run_start_data(plan, settings, call.project, **facts), "uat": new}
     events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
-    doc = run.new_run(events[0])
 
     def make(kind: str, at: int = call.now, **fields: Any) -> Event:
         named = {**fields, "uat": new, "cwd": str(path.parent)}
         return Event(key=delivery_key(call.now), kind=kind, at=at, project=call.project, data=named)
 
-    for kind, at, fields in runner_reports.run_events(report, start):
-        events.append(make(kind, at, **fields))
-        doc = run.reduce_run(doc, events[-1]) or doc
+    events += [make(kind, at, **fields) for kind, at, fields in runner_reports.run_events(report, start)]
+    doc = run.reduce_events(run.new_run(events[0]), events[1:])
     return [*events, *derive.run_ending_events(doc, call.now, "import", make)]
 
 
-# ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
+# ── done by a job afterwards; `done` is the key of the event that reports it ────────────────────────────────────
 
 
 def _request_job(call: Call, what: str, doc: Run | None = None, **data: Any) -> CommandResult:
@@ -321,16 +312,6 @@ def request_comparison(call: Call) -> CommandResult:
     return _request_job(call, "compare", one, **{"with": other.id})
 
 
-def request_maintenance(call: Call) -> CommandResult:
-    """S3-20 cleanup_stale_sessions, now instead of within a minute."""
-    return _request_job(call, "tend")
-
-
-def request_recovery(call: Call) -> CommandResult:
-    """S3-24."""
-    return _request_job(call, "recover", run_lookup.find_run(call))
-
-
 def request_cleanup(call: Call) -> CommandResult:
     days = call.args.get("days")
     return _request_job(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
@@ -343,11 +324,8 @@ def request_new_scenario(call: Call) -> CommandResult:
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
     facts = {"name": name, "base_url": clean_line(call.args.get("base_url"), 300), "path": str(path)}
     if call.args.get("record"):
-        session = (
-            run_lookup.session_of_call(call)
-            if call.args.get("session") or call.session
-            else run_lookup.latest_session(call)
-        )
+        is_named = call.args.get("session") or call.session
+        session = run_lookup.session_of_call(call) if is_named else run_lookup.latest_session(call)
         base, steps = recorder.record_steps(call.reader, session, run_lookup.settings_of_call(call).drivers)
         facts["text"] = recorder.scenario_text(name, facts["base_url"] or base, steps, session)
     return _request_job(call, "init", None, **facts)
@@ -364,8 +342,9 @@ COMMANDS: Mapping[str, Command] = {
     "end": end_run,
     "report": request_report,
     "compare": request_comparison,
-    "recover": request_recovery,
-    "tend": request_maintenance,
+    "recover": lambda call: _request_job(call, "recover", run_lookup.find_run(call)),  # S3-24,
+    # S3-20 cleanup_stale_sessions, now instead of within a minute.
+    "tend": lambda call: _request_job(call, "tend"),
     "clean": request_cleanup,
     "init": request_new_scenario,
     "import": import_results,

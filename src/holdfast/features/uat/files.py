@@ -1,6 +1,7 @@
 """The seed's document, field by field (S3-3 to S3-10), made from a record."""
 
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def build_run_document(record: Record) -> dict[str, Any]:
         "performance": performance_section(record),
         "context": context_section(doc),
     }
-    # What was merged in from outside lies over what is derived; `split_patch` kept derived fields out of it.
+    # Patches from outside come last; `split_patch` kept derived fields out of them.
     return merge_objects(made, doc.overlay)
 
 
@@ -85,8 +86,8 @@ def scenario_section(record: Record) -> dict[str, Any]:
         "estimatedDuration": plan.estimated_ms or None,
         "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
-            step_entry(n, planned, stood)
-            for n, (planned, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
+            step_entry(n, planned, step)
+            for n, (planned, step) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
         ],
     }
 
@@ -97,17 +98,17 @@ def judged_steps(record: Record) -> list[dict[str, Any]]:
     return [
         {
             **one,
-            "verdict": step_verdict(record.doc, stood),
-            "flaky": is_flaky(stood),
-            "error": stood.attempts[-1].error if stood.attempts else "",
-            "attempts": [{**msgspec.to_builtins(a), "duration": duration_ms(a)} for a in stood.attempts],
+            "verdict": step_verdict(record.doc, step),
+            "flaky": is_flaky(step),
+            "error": step.attempts[-1].error if step.attempts else "",
+            "attempts": [{**msgspec.to_builtins(a), "duration": duration_ms(a)} for a in step.attempts],
         }
-        for one, stood in zip(step_rows, record.doc.steps, strict=False)
+        for one, step in zip(step_rows, record.doc.steps, strict=False)
     ]
 
 
 def run_remarks(record: Record) -> list[str]:
-    """What has to be known before the steps: why green ones prove nothing, and which of them a person vouches for."""
+    """Preconditions that did not hold, and steps that were marked by hand."""
     unmet = [c for _, c in record.checks if isinstance(c, HealthChecked) and c.precondition and c.result != "success"]
     remarks = [f"A precondition did not hold: {_describe_precondition(record, check)}" for check in unmet]
     marked = [str(n) for n, step in enumerate(record.doc.steps, 1) if step.attempts and step.attempts[-1].by_hand]
@@ -122,19 +123,17 @@ def _describe_precondition(record: Record, check: HealthChecked) -> str:
     return f"{title} ({facts.get('url')}: {found})"
 
 
-STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
-"""The file's format knows pending, in_progress, completed, failed and skipped."""
-
-
-def step_entry(number: int, planned: PlannedStep, stood: Step) -> dict[str, Any]:
+def step_entry(number: int, planned: PlannedStep, step: Step) -> dict[str, Any]:
+    # The file's format knows pending, in_progress, completed, failed and skipped.
+    interrupted = step.status == INTERRUPTED
     return {
         "stepNumber": number,
         "action": planned.action,
         "description": planned.description,
-        "status": STATUS_IN_FILE.get(stood.status, stood.status),
-        "startTime": format_iso(stood.start),
-        "endTime": None if stood.status == INTERRUPTED else format_iso(stood.end),
-        "duration": None if stood.status == INTERRUPTED else duration_ms(stood),
+        "status": IN_PROGRESS if interrupted else step.status,
+        "startTime": format_iso(step.start),
+        "endTime": None if interrupted else format_iso(step.end),
+        "duration": None if interrupted else duration_ms(step),
     }
 
 
@@ -167,87 +166,62 @@ def problem_entry(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, Any]:
-    return {
-        "timestamp": format_iso(event.at),
-        "type": check.type,
-        "result": check.result,
-        "data": check.data or {},
-    }
+    return {"timestamp": format_iso(event.at), "type": check.type, "result": check.result, "data": check.data or {}}
 
 
 def assertion_entries(record: Record) -> list[dict[str, Any]]:
-    planned = [
-        _assertion_entry(
-            criteria.step,
-            criteria.description or expected_conditions(criteria),
-            expected_conditions(criteria),
-            judged.result,
-            judged.actual,
-            judged.at,
-        )
-        for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
+    entries = []
+    for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False):
+        expected = expected_conditions(criteria)
+        described = (criteria.step, criteria.description or expected, expected)
+        entries.append(_assertion_entry(*described, judged.result, judged.actual, judged.at))
+    by_hand = [(event.data, event.at) for event in record.asserted if event.data.index is None]
+    return entries + [
+        _assertion_entry(one.step, one.description, one.expected, one.result, one.actual, at) for one, at in by_hand
     ]
-    by_hand = [
-        _assertion_entry(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
-        for e in record.asserted
-        if e.data.index is None
-    ]
-    return planned + by_hand
 
 
 def _assertion_entry(
-    step: Any, description: Any, expected_text: Any, result: Any, actual: Any, at: int | None
+    step: int | None, description: str, expected: str, result: str, actual: str, at: int | None
 ) -> dict[str, Any]:
     return {
         "timestamp": format_iso(at),
         "stepNumber": step or None,
-        "description": description or "",
-        "expected": expected_text or None,
+        "description": description,
+        "expected": expected or None,
         "actual": actual or None,
         "result": result,
     }
 
 
 def screenshot_entry(event: Event) -> dict[str, Any]:
-    return {
-        "name": event.data.name,
-        "path": event.data.path,
-        "size": event.data.size,
-        "timestamp": format_iso(event.at),
-        "stepNumber": event.data.step,
-        "action": event.data.action,
-        "success": True,
-    }
+    same = {name: getattr(event.data, name) for name in ("name", "path", "size", "action")}
+    return {**same, "timestamp": format_iso(event.at), "stepNumber": event.data.step, "success": True}
 
 
 def performance_section(record: Record) -> dict[str, Any]:
-    """S3-9, D9: made anew each time, so never out of date. A step still going on counts up to the last tool's sign."""
+    """S3-9, D9: computed each time, so never out of date. A step still going on counts up to the last tool's sign."""
     doc = record.doc
-    spent = [_time_spent_ms(stood, doc.touched) for stood in doc.steps if stood.start is not None]
-    timed = _completed_step_times(record)
+    spent = [
+        max(0, (doc.touched if step.end is None else step.end) - step.start)
+        for step in doc.steps
+        if step.start is not None
+    ]
+    timed = [
+        {"stepNumber": n, "duration": duration_ms(step), "action": planned.action}
+        for n, (planned, step) in enumerate(zip(record.plan.steps, doc.steps, strict=False), 1)
+        if step.status == COMPLETED and duration_ms(step) is not None
+    ]
     judged = doc.ok + doc.failed + doc.interrupted
     return {
         "totalExecutionTime": sum(spent),
         "averageStepDuration": round(sum(spent) / len(spent)) if spent else 0,
-        "fastestStep": min(timed, key=lambda s: s["duration"], default=None),
-        "slowestStep": max(timed, key=lambda s: s["duration"]) if len(timed) > 1 else None,
+        "fastestStep": min(timed, key=itemgetter("duration"), default=None),
+        "slowestStep": max(timed, key=itemgetter("duration")) if len(timed) > 1 else None,
         "toolCallCount": doc.calls,
         "errorCount": doc.errors,
         "successRate": round(doc.ok / judged, 4) if judged else 0,
     }
-
-
-def _time_spent_ms(stood: Step, touched: int) -> int:
-    end = stood.end if stood.end is not None else touched
-    return max(0, end - (stood.start or 0))
-
-
-def _completed_step_times(record: Record) -> list[dict[str, Any]]:
-    return [
-        {"stepNumber": n, "duration": duration_ms(stood), "action": planned.action}
-        for n, (planned, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
-        if stood.status == COMPLETED and duration_ms(stood) is not None
-    ]
 
 
 def context_section(doc: Run) -> dict[str, Any]:
@@ -266,12 +240,7 @@ def context_section(doc: Run) -> dict[str, Any]:
 
 
 def places_of(doc: Run) -> RunFolders | None:
-
     return RunFolders(Path(doc.root), doc.project) if doc.root else None
-
-
-def is_valid_document(value: Any) -> bool:
-    return not missing_fields(value)
 
 
 def missing_fields(value: Any) -> list[str]:
@@ -287,9 +256,17 @@ def _has_field(value: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def keyed_run_event(doc: Run, kind: str, now: int, key: str, **data: Any) -> Event:
+def run_event(doc: Run, kind: str, at: int, key: str = "", /, **data: Any) -> Event:
+    fields = {**data, "uat": doc.id}
+    return Event(key=key, kind=kind, at=at, session=doc.session, project=doc.project, data=fields)
+
+
+def keyed_run_event(doc: Run, kind: str, now: int, key: str, /, **data: Any) -> Event:
     """The same thing found twice is one event: the key says what was found, not when."""
-    return Event(
-        key=f"{kind}/{doc.id}/{key}", kind=kind, at=now, session=doc.session, project=doc.project,
-        data={"uat": doc.id, **data},
-    )  # fmt: skip
+    return run_event(doc, kind, now, f"{kind}/{doc.id}/{key}", **data)
+
+
+def problem_event(doc: Run, now: int, error: Exception, what: str) -> Event:
+    """A warning of the run: a file of it could not be written."""
+    message = str(error)[:300]
+    return keyed_run_event(doc, "uat.problem", now, f"{what}/{message}", level="warning", type=what, message=message)

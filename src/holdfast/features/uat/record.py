@@ -38,8 +38,10 @@ class Record:
             self.asserted.append(event)
         elif event.kind == "uat.checked":
             self.checks.append((event, event.data))
+        elif event.kind == "uat.shot" and event.data.success:
+            self.shots.append(event)
         elif event.kind == "uat.shot":
-            self._shot(event)
+            self._note(event, "warning", "screenshot", event.data.problem)
         else:
             self._note(event, event.data.level or "warning", event.data.type, event.data.message)
 
@@ -49,16 +51,10 @@ class Record:
         for page_problem in event.data.problems:
             self._note(event, "warning", page_problem.type, page_problem.message)
 
-    def _shot(self, event: Event) -> None:
-        if event.data.success:
-            self.shots.append(event)
-        else:
-            self._note(event, "warning", "screenshot", event.data.problem)
-
     def _note(self, event: Event, level: str, kind: str, message: Any) -> None:
-        call = event.data.n
-        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": event.data.step}
-        self.problems.append({**entry, "call": call})
+        data = event.data
+        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": data.step, "call": data.n}
+        self.problems.append(entry)
 
     def errors(self) -> list[dict[str, Any]]:
         return [p for p in self.problems if p["level"] == "error"]

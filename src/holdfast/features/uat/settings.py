@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, TURN_ENDS, UAT_KINDS
 from holdfast.core.section import Section
-from holdfast.features.uat.drivers import MEANINGS
+from holdfast.features.uat.drivers.table import MEANINGS
 
 RUN, PLAN, SESSION, CATALOGUE = "uat", "uat-plan", "uat-session", "uat-catalogue"
 """Kinds of documents: a run; the scenario as it was when the run began; a session's runs; a project's scenarios."""

@@ -12,51 +12,17 @@ from holdfast.core.ports import EventQuery
 from holdfast.features.uat import files
 from holdfast.features.uat.jobs import session_file
 from holdfast.features.uat.jobs.scenario_scan import load_catalogue
-from holdfast.features.uat.record import load_record
+from holdfast.features.uat.record import Record, load_record
 from holdfast.features.uat.report import comparison, render_report
+from holdfast.features.uat.report.figures import run_summary
 from holdfast.features.uat.report.suite import suite_view
 from holdfast.features.uat.scenarios import reader, recorder, run_lookup
 from holdfast.features.uat.scenarios.scenario import scenario_schema
-from holdfast.features.uat.settings import FAILED, PASSED, format_iso
-from holdfast.features.uat.state import RUNS, Run, steps
+from holdfast.features.uat.settings import format_iso
+from holdfast.features.uat.state import RUNS, Run
 
 LONGEST_PAGE = 500
 PAGE = 50
-
-
-def run_summary(doc: Run | None) -> dict[str, Any]:
-    if doc is None:
-        return {}
-    judged = [a.result for a in doc.assertions] + doc.asserted
-    verdicts = [steps.step_verdict(doc, step) for step in doc.steps]
-    return {
-        "id": doc.id,
-        "scenario": doc.scenario,
-        "session": doc.session,
-        "project": doc.project,
-        "status": doc.status,
-        "outcome": doc.outcome,
-        "reason": doc.reason,
-        "start": doc.start,
-        "end": doc.end,
-        "at": doc.at,
-        "step": doc.current,
-        "steps": len(doc.steps),
-        "completed": verdicts.count(PASSED),
-        "verdicts": {name: verdicts.count(name) for name in dict.fromkeys(verdicts)},
-        "flaky": sum(steps.is_flaky(step) for step in doc.steps),
-        "interrupted": doc.interrupted,
-        "source": doc.source,
-        "calls": doc.calls,
-        "failed": doc.failed,
-        "errors": doc.errors,
-        "warnings": doc.warnings,
-        "screenshots": doc.shots,
-        "assertions": {"passed": judged.count(PASSED), "failed": judged.count(FAILED), "all": len(judged)},
-        "confidence": doc.confidence,
-        "auto": doc.auto,
-        "archived": bool(doc.archived),
-    }
 
 
 def list_runs(call: Call) -> dict[str, Any]:
@@ -75,9 +41,13 @@ def list_runs(call: Call) -> dict[str, Any]:
     return {"runs": [run_summary(doc) for _, doc in page], "next": following, "now": call.now}
 
 
+def load_run(call: Call) -> Record:
+    return load_record(call.reader, run_lookup.find_run(call).id)
+
+
 def show_run(call: Call) -> dict[str, Any]:
     """A run for people: its steps, assertions, problems and pictures, without the list of calls unless wanted."""
-    record = load_record(call.reader, run_lookup.find_run(call).id)
+    record = load_run(call)
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
         **run_summary(record.doc),
@@ -104,11 +74,6 @@ def _run_file(call: Call, doc: Run) -> str:
     return str(session_file.target_files(paths, doc, call.reader)[-1]) if paths else ""
 
 
-def run_document(call: Call) -> dict[str, Any]:
-    """S3-14: the seed's document, as it is now and not as a file was written."""
-    return files.build_run_document(load_record(call.reader, run_lookup.find_run(call).id))
-
-
 def run_context(call: Call) -> dict[str, Any]:
     """S3-21."""
     doc = run_lookup.require_active_run(call)
@@ -124,38 +89,22 @@ def run_context(call: Call) -> dict[str, Any]:
     }
 
 
-def read_signal(call: Call) -> dict[str, Any] | None:
-    """S3-22: None when nobody left one."""
-    hook_signal = run_lookup.find_run(call).hooks.get(str(call.args.get("signal")))
-    return {"data": hook_signal.data, "timestamp": format_iso(hook_signal.at)} if hook_signal else None
-
-
 def read_signals(call: Call) -> dict[str, Any]:
     hooks = run_lookup.find_run(call).hooks
     return {name: {"data": one.data, "timestamp": format_iso(one.at)} for name, one in hooks.items()}
 
 
-def render_run_report(call: Call) -> str:
-    made = render_report(load_record(call.reader, run_lookup.find_run(call).id), str(call.args.get("format") or "html"))
-    return made.decode("utf-8", "replace")
-
-
 def compare_two_runs(call: Call) -> dict[str, Any]:
-    one, other = run_lookup.find_run(call), run_lookup.find_run(call, "other")
-    return comparison.compare_runs(load_record(call.reader, one.id), load_record(call.reader, other.id))
+    one, other = (load_record(call.reader, run_lookup.find_run(call, name).id) for name in ("run", "other"))
+    return comparison.compare_runs(one, other)
 
 
 def list_scenarios(call: Call) -> dict[str, Any]:
     folder = run_lookup.places_of_call(call).scenarios
     plans, mistakes = load_catalogue(folder)
     listed = [
-        {
-            "name": name,
-            "description": plan.description,
-            "tags": plan.tags,
-            "steps": len(plan.steps),
-            "file": plan.file,
-        }
+        {"name": name, "steps": len(plan.steps)}
+        | {field: getattr(plan, field) for field in ("description", "tags", "file")}
         for name, plan in plans.items()
     ]
     return {"scenarios": listed, "problems": [str(m) for m in mistakes], "folder": str(folder)}
@@ -165,24 +114,13 @@ def validate_scenarios(call: Call) -> dict[str, Any]:
     """Every scenario, or the files named."""
     named = [Path(call.project, str(name)) for name in call.args.get("files") or ()]
     folder = run_lookup.places_of_call(call).scenarios
-    if not named:
+    if named:
+        read = [recorder.read_plan(path) for path in named]
+        good, mistakes = [plan.name for plan, _ in read if plan], [m for _, found in read for m in found]
+    else:
         plans, mistakes = load_catalogue(folder)
-        return {
-            "files": len(reader.scenario_files(folder)),
-            "good": sorted(plans),
-            "mistakes": [_mistake_as_dict(m) for m in mistakes],
-        }
-    read = [recorder.read_plan(path) for path in named]
-    good = sorted(plan.name for plan, _ in read if plan)
-    return {"files": len(named), "good": good, "mistakes": [_mistake_as_dict(m) for _, faults in read for m in faults]}
-
-
-def _mistake_as_dict(mistake: reader.Mistake) -> dict[str, Any]:
-    return {"file": mistake.file, "line": mistake.line, "text": mistake.text}
-
-
-def published_schema(_call: Call) -> dict[str, Any]:
-    return scenario_schema()
+        good, named = list(plans), reader.scenario_files(folder)
+    return {"files": len(named), "good": sorted(good), "mistakes": msgspec.to_builtins(mistakes)}
 
 
 def locate_run_files(call: Call) -> dict[str, Any]:
@@ -210,26 +148,24 @@ def request_result(call: Call) -> dict[str, Any] | None:
     return {"kind": page[0].kind, **page[0].data.as_dict()} if page else None
 
 
-def active_run(call: Call) -> dict[str, Any] | None:
-    """The session's run that is going on, if there is one."""
-    mine = run_lookup.of_session(call)
-    return run_summary(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
-
-
 VIEWS: Mapping[str, View] = {
     "list": list_runs,
     "show": show_run,
-    "document": run_document,
+    # S3-14: as it is now, and not as a file was written.
+    "document": lambda call: files.build_run_document(load_run(call)),
     "context": run_context,
-    "signal": read_signal,
+    # S3-22: None when nobody left one.
+    "signal": lambda call: read_signals(call).get(str(call.args.get("signal"))),
     "signals": read_signals,
-    "report": render_run_report,
+    "report": lambda call: render_report(load_run(call), str(call.args.get("format") or "html")).decode(
+        "utf-8", "replace"
+    ),
     "compare": compare_two_runs,
     "scenarios": list_scenarios,
     "validate": validate_scenarios,
-    "schema": published_schema,
+    "schema": lambda _: scenario_schema(),
     "place": locate_run_files,
     "done": request_result,
-    "active": active_run,
+    "active": lambda call: run_summary(run_lookup.active_run(call)) or None,
     "suite": suite_view,
 }

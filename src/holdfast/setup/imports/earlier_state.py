@@ -152,7 +152,7 @@ def read_session_document(path: Path, location: ImportLocation) -> Iterator[Foun
     if len(content) > LARGEST:
         yield Skipped(str(path), f"larger than {LARGEST >> 20} MB")
         return
-    from holdfast.features.project.document.old_formats import adopt_document, read_adoption
+    from holdfast.features.project.document.adoption import adopt_document, read_adoption
     from holdfast.features.project.state import Project
 
     adoption = read_adoption(content)

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 import holdfast.api as api
 from holdfast.features.project.document import old_formats as formats
 from holdfast.features.project.document import schema
-from holdfast.features.project.document.old_formats import adopt_document, describe_adoption, read_adoption
+from holdfast.features.project.document.adoption import adopt_document, describe_adoption, read_adoption
 from holdfast.features.project.document.text import dump_yaml
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.events import reduce
@@ -268,7 +268,7 @@ def test_before_a_markdown_text_it_is_the_same() -> None:
     """S1-16, S1-1: as front matter, which a file that ends with .md may well have. No task may name an agent."""
     plain, front = read_adoption(V3.encode()), read_adoption(f"---{V3}---\n# Notes\nas told\n".encode())
     assert (front.tasks, front.history, front.focus) == (plain.tasks, plain.history, plain.focus)
-    assert front.left == [*plain.left, "what stands beside its YAML"]
+    assert front.left == [*plain.left, "the text around its YAML"]
     assert read_adoption(f"---{V3}---\n".encode()) == plain
     assert read_adoption(f"---{V3}".encode()) == plain, "the start of a YAML document alone"
 
@@ -352,4 +352,4 @@ NEXT_ACTIONS:
     adoption = read_adoption(document.encode())
     assert [line.summary for line in adoption.history] == ["Counter added", "All tests pass"]
     assert [task.description for task in adoption.tasks] == ["Write the test", "Fix the counter"]
-    assert adoption.left == ["CURRENT_STATE (no sections: it is found out anew)"]
+    assert adoption.left == ["CURRENT_STATE (no sections: the next look finds it out)"]

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.core.kinds.project_events import Resolution
 from holdfast.core.times import DAY, HOUR, MINUTE
-from holdfast.features.project.document import v4
-from holdfast.features.project.document.v4 import UncommittedContext, project_document
+from holdfast.features.project.document import work_context
+from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.files import document_text
 from holdfast.features.project.state import Project
 from tests.factories import NOON
@@ -52,18 +52,18 @@ def doc(modified: int = NOON - 10 * MINUTE, **changes: Any) -> Project:
     return msgspec.convert(fields, Project)
 
 
-def explain(found: Project) -> UncommittedContext:
-    told = v4.explain_uncommitted(found, NOON)
+def explain(found: Project) -> dict[str, Any]:
+    told = work_context.explain_uncommitted(found, NOON)
     assert told
     return told
 
 
 def reason(found: Project) -> str:
-    return explain(found).reason
+    return str(explain(found)["reason"])
 
 
 def test_recent_changes_are_work_in_progress() -> None:
-    assert msgspec.to_builtins(explain(doc())) == {
+    assert explain(doc()) == {
         "reason": "mid_refactor",
         "confidence": 0.8,
         "evidence": [
@@ -71,23 +71,23 @@ def test_recent_changes_are_work_in_progress() -> None:
             "User actively in engine directory",
             "No commit message drafted yet",
         ],
-        "intent": "Changing 1 file in src/ before committing",
-        "alternatives": [{"intent": "Forgot to commit", "confidence": 0.2}],
+        "inferred_intent": "Changing 1 file in src/ before committing",
+        "alternative_interpretations": [{"intent": "Forgot to commit", "confidence": 0.2}],
     }
 
 
 def test_old_changes_were_forgotten_and_older_ones_more_surely() -> None:
     five_hours, two_days = (explain(doc(NOON - age)) for age in (5 * HOUR, 2 * DAY))
-    assert five_hours.reason == two_days.reason == "forgotten"
-    assert "Nothing was changed for more than a day" in two_days.evidence
+    assert five_hours["reason"] == two_days["reason"] == "forgotten"
+    assert "Nothing was changed for more than a day" in two_days["evidence"]
 
 
 def test_a_merge_explains_everything() -> None:
     found = doc()
     found.git.doing, found.git.conflicts = "merge", ["a.py"]
     told = explain(found)
-    assert told.reason == "merge_in_progress"
-    assert told.confidence > 0.85
+    assert told["reason"] == "merge_in_progress"
+    assert told["confidence"] > 0.85
 
 
 def test_failing_tests_are_being_fixed() -> None:
@@ -102,17 +102,19 @@ def test_new_files_alone_are_an_alternative() -> None:
     found = doc()
     found.git.files[0].code = "??"
     told = explain(found)
-    assert "Trying something new beside the existing code" in [one.intent for one in told.alternatives]
+    assert told["reason"] != "new_files"
+    intents = [one["intent"] for one in told["alternative_interpretations"]]
+    assert "Trying something new next to the existing code" in intents
 
 
 def test_nothing_uncommitted_needs_no_reason() -> None:
-    assert v4.explain_uncommitted(doc(git={"count": 0}), NOON) is None
+    assert work_context.explain_uncommitted(doc(git={"count": 0}), NOON) is None
 
 
 def test_shares_add_up() -> None:
     for age in (MINUTE, 3 * HOUR, 5 * HOUR, 3 * DAY):
         told = explain(doc(NOON - age, results=[FAILED]))
-        total = told.confidence + sum(a.confidence for a in told.alternatives)
+        total = told["confidence"] + sum(a["confidence"] for a in told["alternative_interpretations"])
         assert 0.85 <= total <= 1.02
 
 
@@ -131,11 +133,11 @@ PHASES = [
 
 @pytest.mark.parametrize(("changes", "phase"), PHASES)
 def test_phases(changes: dict[str, Any], phase: str) -> None:
-    assert v4.find_phase(doc(**changes), NOON) == phase
+    assert work_context.find_phase(doc(**changes), NOON) == phase
 
 
 def test_a_paused_phase() -> None:
-    assert v4.find_phase(doc(NOON - 3 * HOUR), NOON) == "paused"
+    assert work_context.find_phase(doc(NOON - 3 * HOUR), NOON) == "paused"
 
 
 @pytest.mark.parametrize(
@@ -149,11 +151,11 @@ def test_a_paused_phase() -> None:
 )
 def test_activities(places: list[str], kind: str) -> None:
     found = doc(activity={"began": NOON, "last_edit": NOON, "folders": places})
-    assert v4.find_activity(found, NOON).type == kind
+    assert work_context.find_activity(found, NOON)["type"] == kind
 
 
 def test_an_activity_pauses_and_ends() -> None:
-    assert v4.find_activity(doc(), NOON).status == "in_progress"
-    assert v4.find_activity(doc(NOON - HOUR), NOON).status == "paused"
-    assert v4.find_activity(doc(NOON - HOUR, git=CLEAN), NOON).status == "done"
-    assert v4.find_activity(Project(project="/x"), NOON).status == "idle"
+    assert work_context.find_activity(doc(), NOON)["status"] == "in_progress"
+    assert work_context.find_activity(doc(NOON - HOUR), NOON)["status"] == "paused"
+    assert work_context.find_activity(doc(NOON - HOUR, git=CLEAN), NOON)["status"] == "done"
+    assert work_context.find_activity(Project(project="/x"), NOON)["status"] == "idle"

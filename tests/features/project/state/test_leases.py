@@ -237,7 +237,7 @@ def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
     try:
         assert leases.why_lost(entry, NOON * 2) == "", "its time is up, but it lives"
         assert "another one" in leases.why_lost(replace(entry, start=entry.start + 1), NOON)
-        assert "anew" in leases.why_lost(replace(entry, boot="another"), NOON)
+        assert "restarted" in leases.why_lost(replace(entry, boot="another"), NOON)
         assert leases.why_lost(replace(entry, machine="elsewhere"), NOON - 1) == ""
         assert leases.why_lost(replace(entry, machine="elsewhere"), NOON + 1) == "its time was up"
     finally:

@@ -32,7 +32,7 @@ def mistakes(text: str) -> list[str]:
 
 
 def test_a_good_one_has_none() -> None:
-    scenario, found = reader.parse_scenario(LOGIN.encode(), "x.yaml")
+    scenario, found, _ = reader.parse_scenario(LOGIN.encode(), "x.yaml")
     assert found == []
     assert scenario is not None
     plan = plan_of(scenario)
@@ -68,7 +68,7 @@ def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
         ("name: x\nname: y\nsteps: [{action: a}]\n", "2: `name` is given twice"),
         ("name: [unclosed\nsteps: 3\n", "2: not valid YAML"),
         ("- a\n- b\n", "1: must be a mapping"),
-        ("name: &a x\nsteps: [{action: *a}]\n", "anchors and aliases are not supported"),
+        ("name: *a\nsteps: [{action: a}]\n", "unknown alias"),
         ("name: !!python/object:os.system x\nsteps: [{action: a}]", ""),
         ("\tname: x\n", "1: not valid YAML"),
         ("a: " * 400, "not valid YAML"),
@@ -109,7 +109,7 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
     for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
         places = RunFolders(tmp_path / name[:5], str(tmp_path))
         made = dict(starter.initial_files(places, name, "http://localhost:1"))
-        scenario, found = reader.parse_scenario(made[starter.scenario_file(places, name)], "x")
+        scenario, found, _ = reader.parse_scenario(made[starter.scenario_file(places, name)], "x")
         assert found == []
         assert scenario is not None
         assert scenario.name == name
@@ -118,12 +118,12 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(scenario_schema()))
-    assert Condition.__struct_fields__ == assertions.CONDITIONS
+    assert Condition.__struct_fields__ == tuple(assertions.CONDITIONS)
 
 
 @given(st.binary(max_size=600))
 def test_any_bytes_are_read(content: bytes) -> None:
-    scenario, found = reader.parse_scenario(content, "x")
+    scenario, found, _ = reader.parse_scenario(content, "x")
     assert (scenario is None) == bool(found)
 
 
@@ -140,7 +140,7 @@ def test_any_bytes_are_read(content: bytes) -> None:
     )
 )
 def test_any_structure_is_read(value: object) -> None:
-    scenario, found = reader.parse_scenario(json.dumps(value).encode(), "x")
+    scenario, found, _ = reader.parse_scenario(json.dumps(value).encode(), "x")
     assert (scenario is None) == bool(found)
 
 

@@ -18,7 +18,7 @@ _PLAIN_KEY = re.compile(r"^[A-Za-z_][\w.-]*$")
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 DEEPEST = 20
 HEAD_MARK = "# Written by Holdfast from its log."
-"""Begins every document of ours, also one that somebody changed."""
+"""The first line of every document Holdfast writes."""
 
 
 def iso_time(ms: int | None) -> str | None:

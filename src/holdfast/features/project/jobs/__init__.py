@@ -1,4 +1,4 @@
-"""Looks at the world. They run beside the hooks, never in an agent's wait, and report only what changed."""
+"""Jobs that look at the project. No hook waits for them, and they report only changes."""
 
 from holdfast.core.lazy import lazy_function
 

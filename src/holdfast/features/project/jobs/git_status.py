@@ -17,7 +17,7 @@ MAX_LOOKED_AT = 2_000
 MAX_SOURCES = 30
 TIMEOUT_S = 120.0
 _BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial(?:-\d+)?$")
-"""A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
+"""A temporary file of `holdfast.paths.write_atomically`."""
 SOURCES = frozenset(
     ".py .pyi .js .jsx .ts .tsx .mjs .cjs .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .bash "
     ".zsh .sql .vue .svelte .ex .exs .erl .hs .ml .clj .lua .pl .r .jl .zig .dart .proto .graphql .css .scss .html".split()
@@ -25,7 +25,7 @@ SOURCES = frozenset(
 
 
 def read_git_status(root: str, run: Run, before: GitFacts, now: int) -> GitFacts:
-    """`before`: what is known already, so that nothing is asked twice."""
+    """`before`: what is known, so that git is not asked again."""
     try:
         folders = git_folders(root)
     except OSError as error:
@@ -138,7 +138,7 @@ def _changed_file(root: str, change: git.Change, modified_times: Mapping[str, in
     try:
         seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
     except (OSError, ValueError):
-        # It is gone: the moment it was first missed stands for its time.
+        # It is gone: its time is the moment it was first missed.
         gone = modified_times.get(shown) or now
         return ChangedFile(path=shown, code=change.code, modified=gone, changed=gone)
     size = seen.st_size if stat.S_ISREG(seen.st_mode) else None
@@ -192,7 +192,7 @@ def _has_draft(own: Path, head: str, before: GitFacts) -> bool:
 
 
 def _remote_address(common: Path) -> str:
-    """`origin`'s address as the config says it, without asking git; never with what stands before an `@`."""
+    """`origin`'s address from the config file, without the part before an `@`."""
     section = url = ""
     for line in text_of(common / "config").decode("utf-8", "replace").splitlines():
         text = line.strip()

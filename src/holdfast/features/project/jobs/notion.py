@@ -63,17 +63,14 @@ def _push_project(root: str, call: JobCall, *, retrying: bool) -> Iterator[Event
     if not settings.database:
         return
     doc = load_project(call.reader, root)
-    if retrying and not (doc.notion.pending_count and _is_retry_due(root, settings, call.now)):
+    is_due = call.now - _LAST_TRIES.get(root, 0) >= settings.retry_s * 1000
+    if retrying and not (doc.notion.pending_count and is_due):
         return
     _LAST_TRIES[root] = call.now
     state = send_tasks(doc, settings, call.now)
     # The time of a push alone is no news.
     if _without_time(state) != _without_time(doc.notion):
         yield own_event(NotionPushed(status=state.sync_status, state=state), call.now, project=root)
-
-
-def _is_retry_due(root: str, settings: Notion, now: int) -> bool:
-    return now - _LAST_TRIES.get(root, 0) >= settings.retry_s * 1000
 
 
 def _without_time(state: NotionState) -> NotionState:
@@ -163,12 +160,10 @@ def _failure_verdict(error: Exception) -> str:
     """`pending`: trying again may help. `failed`: somebody has to do something."""
     status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     # Timeout, conflict and too many requests pass by themselves.
-    refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429)
-    return "failed" if refused or (isinstance(error, ImportError | OSError) and not _is_offline(error)) else "pending"
-
-
-def _is_offline(error: Exception) -> bool:
-    return isinstance(error, ConnectionError | TimeoutError)
+    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429):
+        return "failed"
+    is_offline = isinstance(error, ConnectionError | TimeoutError)
+    return "failed" if isinstance(error, ImportError | OSError) and not is_offline else "pending"
 
 
 def _prepare_source(client: Any, database: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""One look at a project: what is quick to find together, reports, TODOs, gap rules of the user's own, and what only time changes."""
+"""Looks at a project: git, reports, TODOs, the user's own gap rules, and what only time changes."""
 
 import os
 import re
@@ -26,7 +26,8 @@ from holdfast.core.kinds.project_events import (
 )
 from holdfast.core.ports import Reader
 from holdfast.core.times import DAY
-from holdfast.features.project.document.old_formats import LARGEST, adopt_document
+from holdfast.features.project.document.adoption import adopt_document
+from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
 from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
@@ -84,35 +85,32 @@ def _read_report(root: str, file: Path, known_stamps: Mapping[str, int]) -> Repo
 
 
 def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
-    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
     try:
-        report = JUnitXml.fromfile(str(file))
-        suites = [report] if isinstance(report, TestSuite) else list(report)
+        cases = list(_of_type(TestCase, JUnitXml.fromfile(str(file))))
     except Exception:  # any XML error: a report that cannot be read is none
         return None
-    cases = [case for suite in suites for case in _test_cases(suite, TestCase)]
-    failed = [c for c in cases if any(isinstance(r, Failure | Error) for r in c.result)]
-    skipped = [c for c in cases if any(isinstance(r, Skipped) for r in c.result)]
+    failed = [case for case in cases if _has_result(case, Failure | Error)]
+    skipped = sum(_has_result(case, Skipped) for case in cases)
     if not cases:
         return None
     names = [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed]
-    return ReportRun(
-        name=name,
-        written=written,
-        passed=len(cases) - len(failed) - len(skipped),
-        failed=len(failed),
-        skipped=len(skipped),
-        failures=names[:MAX_FAILURES],
-    )
+    counts = {"passed": len(cases) - len(failed) - skipped, "failed": len(failed), "skipped": skipped}
+    return ReportRun(name=name, written=written, failures=names[:MAX_FAILURES], **counts)
 
 
-def _test_cases(suite: Any, case: type) -> Iterator[Any]:
+def _has_result(case: Any, kinds: Any) -> bool:
+    return any(isinstance(result, kinds) for result in case.result)
+
+
+def _of_type(kind: type, suite: Any) -> Iterator[Any]:
+    """Suites may hold suites."""
     for one in suite:
-        if isinstance(one, case):
+        if isinstance(one, kind):
             yield one
         else:
-            yield from _test_cases(one, case)
+            yield from _of_type(kind, one)
 
 
 # One look at a project: the facts that are quick to find together, and one event when any of them changed.
@@ -133,13 +131,15 @@ def refresh(call: JobCall) -> list[Event]:
     git = _with_content(root, doc, read_git_status(root, call.run, doc.git, call.now))
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
-    facts.junit = read_reports(root, settings.junit, _known_reports(doc)) or None
+    # When each report that was read was written.
+    known_reports = {run.runner: run.at for run in doc.results if run.runner.startswith(PREFIX)}
+    facts.junit = read_reports(root, settings.junit, known_reports) or None
     news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
     return [*news, *_hand_made_changes(doc, settings, call.now)]
 
 
 def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> list[Event]:
-    """Of the document on disk, where it was changed: the writer of files sets it aside only later."""
+    """Adopts changes made by hand to the document on disk."""
     path = document_path(doc, settings)
     if not settings.files or not doc.folder:
         return []
@@ -158,11 +158,6 @@ def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
         taken = shared_fingerprinter().take_fingerprint(root, budget_s=FINGERPRINT_S) if git.head else None
         git.content = taken.content if taken else ""
     return git
-
-
-def _known_reports(doc: Project) -> dict[str, int]:
-    """When each report that was read was written."""
-    return {run.runner: run.at for run in doc.results if run.runner.startswith(PREFIX)}
 
 
 def _known_facts(reader: Reader, root: str, remote: str, settings: ProjectSettings, now: int) -> ProjectFacts:
@@ -187,7 +182,7 @@ def _habit_patterns(reader: Reader, root: str, name: str, now: int) -> list[Habi
 
 
 def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) -> list[Event]:
-    """Compared by a sum of what was reported: what is stored may have been redacted."""
+    """Compares by checksums of what was reported: the stored text may have been redacted."""
     sections = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
     sums = {name: _checksum_of(value) for name, value in sections.items()}
     changed = {name: value for name, value in sections.items() if doc.sums.get(name) != sums[name]}
@@ -296,13 +291,10 @@ def recent_projects(reader: Reader, now: int) -> list[str]:
 
 
 def watch_time(call: JobCall) -> list[Event]:
-    return [*free_lost(LEASES.load(call.reader, ALL), call.now), *_due_projects(call)]
-
-
-def _due_projects(call: JobCall) -> Iterator[Event]:
-    for _, doc in PROJECT.list(call.reader, limit=MAX_PROJECTS):
-        if call.now - doc.at < RECENT and is_due(doc, call.now):
-            yield own_event(TimePassed(), call.now, project=doc.project)
+    documents = [doc for _, doc in PROJECT.list(call.reader, limit=MAX_PROJECTS)]
+    due = [doc for doc in documents if call.now - doc.at < RECENT and is_due(doc, call.now)]
+    passed = [own_event(TimePassed(), call.now, project=doc.project) for doc in due]
+    return [*free_lost(LEASES.load(call.reader, ALL), call.now), *passed]
 
 
 # ── gap rules of the user's own ──────────────────────────────────────────────────────────────────────────────────────
@@ -334,21 +326,9 @@ def _run_rule(
     root: str, name: str, rule: Check, call: JobCall, outcomes: Mapping[str, RuleOutcome], names: Iterable[str]
 ) -> Iterator[Event]:
     ran = call.run([SHELL, "-c", rule.command], cwd=root, env=dict(os.environ), timeout=rule.timeout)
-    outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, _rule_facts(rule))
+    outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, msgspec.convert(rule.plain(), CheckRule))
     if outcomes.get(name) != outcome:
         checked = RuleChecked(
             name=name, names=list(names), ok=outcome.ok, exit_code=outcome.exit_code, rule=outcome.rule
         )  # fmt: skip
         yield own_event(checked, call.now, project=root)
-
-
-def _rule_facts(rule: Check) -> CheckRule:
-    return CheckRule(
-        command=rule.command,
-        exit_code=rule.exit_code,
-        priority=rule.priority,
-        description=rule.description,
-        done_when=list(rule.done_when),
-        blocks=list(rule.blocks),
-        minutes=rule.minutes,
-    )

@@ -4,6 +4,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def _named_by_user(doc: Project | None, doing: Activity | None, settings: Projec
 
 
 def folder_name(reader: Reader, root: str, name: str) -> str:
-    """Two projects of one name get two folders: the second is told apart by where it lies."""
+    """Two projects of one name get two folders: the second has its parent folder in the name."""
     known_projects = GLOBAL.load(reader, ALL)
     taken = (
         {one.folder: where for where, one in known_projects.projects.items() if one.folder} if known_projects else {}
@@ -151,15 +152,11 @@ def _vote_shares(votes: Mapping[str, float], unnamed: list[str]) -> dict[str, fl
 
 def _alternative_projects(shares: Mapping[str, float], winner: str, signals: Mapping[str, Signal]) -> list[Signal]:
     rest = sorted(((n, s) for n, s in shares.items() if n != winner and s > 0), key=lambda pair: (-pair[1], pair[0]))
-    return [
-        Signal(project=name, confidence=share, reason=_reason_for(name, signals))
-        for name, share in rest[:MAX_ALTERNATIVES]
-    ]
-
-
-def _reason_for(name: str, signals: Mapping[str, Signal]) -> str:
-    reasons = [signal.reason for signal in signals.values() if signal.project == name]
-    return "; ".join(reasons) or f"No recent {name}-related activity"
+    made = []
+    for name, share in rest[:MAX_ALTERNATIVES]:
+        reasons = "; ".join(signal.reason for signal in signals.values() if signal.project == name)
+        made.append(Signal(project=name, confidence=share, reason=reasons or f"No recent {name}-related activity"))
+    return made
 
 
 def named_by_path(path: str, mapping: ProjectMapping) -> str:
@@ -178,15 +175,12 @@ def _path_fits(path: str, pattern: str) -> bool:
 
 
 def named_by_remote(remote: str, mapping: ProjectMapping) -> str:
-    for name, project in mapping.items():
-        if any(part in remote for part in project.remotes):
-            return name
-    return ""
+    return next((name for name, project in mapping.items() if any(part in remote for part in project.remotes)), "")
 
 
 def remote_name(url: str) -> str:
     # `host:someone/name` and `host/someone/name` are the same.
-    return re.sub(r"\.git$", "", url.rstrip("/")).replace(":", "/").rpartition("/")[2][:100]
+    return url.rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2][:100]
 
 
 def safe_name(name: str) -> str:
@@ -199,13 +193,12 @@ def _folder_of(path: str) -> str:
 
 
 def _common_folder(paths: list[str]) -> str:
-    folders = [p.split("/")[:-1] for p in paths]
-    common = []
-    for level in zip(*folders, strict=False):
-        if len(set(level)) > 1:
-            break
-        common.append(level[0])
-    return ("/".join(common[:1] if not common or common[0] else common) + "/") if common else "./"
+    """The folder that all of them are in; of relative paths only its first part."""
+    folders = [path.split("/")[:-1] for path in paths]
+    levels = zip(*folders, strict=False)
+    common = [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
+    # An absolute path begins with an empty part.
+    return ("/".join(common[:1] if common[0] else common) + "/") if common else "./"
 
 
 # ── the mapping file ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,35 +208,30 @@ def read_mapping(path: str) -> dict[str, MappedProject]:
     """`projects: {name: {paths: […], remotes: […]}}`, or shorter `name: […paths]`. A file that is wrong is as none."""
     try:
         file = Path(path).expanduser()
-        if not file.is_file() or file.stat().st_size > MAX_MAPPING_BYTES:
-            return {}
+        content = file.read_bytes() if file.is_file() and file.stat().st_size <= MAX_MAPPING_BYTES else b""
     except (OSError, ValueError, RuntimeError):
         return {}
-    return _mapped_projects(file)
+    loaded = _load_yaml(content) if content else None
+    projects = loaded.get("projects", loaded) if isinstance(loaded, dict) else {}
+    listed = list(projects.items())[:MAX_MAPPED] if isinstance(projects, dict) else []
+    return {
+        str(name): _mapped_project(value if isinstance(value, dict) else {"paths": value}) for name, value in listed
+    }
 
 
-def _mapped_projects(file: Path) -> dict[str, MappedProject]:
+def _load_yaml(content: bytes) -> Any:
     from ruamel.yaml import YAML  # Here, because a daemon's start should not wait for it.
     from ruamel.yaml.error import YAMLError
 
     try:
-        loaded = YAML(typ="safe", pure=True).load(file.read_bytes())
-    except (OSError, YAMLError, ValueError, RecursionError):
-        return {}
-    projects = loaded.get("projects", loaded) if isinstance(loaded, dict) else {}
-    if not isinstance(projects, dict):
-        return {}
-    return {str(name): _mapped_project(value) for name, value in list(projects.items())[:MAX_MAPPED]}
+        return YAML(typ="safe", pure=True).load(content)
+    except (YAMLError, ValueError, RecursionError):
+        return None
 
 
-def _mapped_project(value: Any) -> MappedProject:
-    if isinstance(value, dict):
-        return MappedProject(_expand_paths(value.get("paths")), _text_list(value.get("remotes")))
-    return MappedProject(_expand_paths(value))
-
-
-def _expand_paths(value: Any) -> list[str]:
-    return [os.path.expanduser(text) for text in _text_list(value)]  # noqa: PTH111 - may be a pattern
+def _mapped_project(value: Mapping[str, Any]) -> MappedProject:
+    paths = [os.path.expanduser(text) for text in _text_list(value.get("paths"))]  # noqa: PTH111 - may be a pattern
+    return MappedProject(paths, _text_list(value.get("remotes")))
 
 
 def _text_list(value: Any) -> list[str]:

@@ -71,7 +71,7 @@ def _walk_files(top: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat
 
 
 def _raise_error(error: OSError) -> None:
-    """A folder nobody can look into must not count as being in sync."""
+    """An unreadable folder must not count as being in sync."""
     raise error
 
 
@@ -120,7 +120,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
         return True
     if not _same_content(one, other):
         return False
-    # Simply begun anew: the next comparison fills it again.
+    # The next comparisons fill it again.
     if len(_EQUAL) > MAX_REMEMBERED:
         _EQUAL.clear()
     _EQUAL.add(pair)
@@ -128,7 +128,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def _file_stamp(file: Path) -> tuple[int, ...]:
-    """The time of the inode's own change is the kernel's: nobody can set it back."""
+    """The kernel sets the inode's change time, so it cannot be set back."""
     seen = file.stat()
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 

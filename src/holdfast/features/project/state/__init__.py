@@ -69,13 +69,11 @@ class CheckRun(Document, frozen=True, kw_only=True):
         return self.runner if self.dir == "." else f"{self.runner} in {self.dir}"
 
 
-class Task(Document, kw_only=True):
-    """A gap with a number. `type` and `key` say which gap it is; `basis` is what it was found on."""
+class Gap(Document, kw_only=True):
+    """Something that should be true and is not. `key` tells two gaps of one type apart; it lasts as the gap does."""
 
-    id: str
-    discovered_at: int
     type: str
-    key: str
+    key: str = ""
     priority: str
     description: str
     why: str
@@ -87,12 +85,21 @@ class Task(Document, kw_only=True):
     complexity: str
     minutes: int
     confidence: float
-    basis: str
-    seen_at: int
+    basis: str = ""
+    """What it was found on, e.g. the fingerprint of the content: a dismissed task returns when this changes."""
+    seen_at: int = 0
+    """When it was seen; 0 for what the next look at git shows again."""
 
     @property
     def identity(self) -> str:
         return task_identity(self.type, self.key)
+
+
+class Task(Gap, kw_only=True):
+    """A gap with a number."""
+
+    id: str
+    discovered_at: int
 
 
 class HistoryLine(Document, kw_only=True, frozen=True):
@@ -191,7 +198,7 @@ class Project(Document, kw_only=True):
     next_task: int = 1
     history: list[HistoryLine] = []
     focus: str = ""
-    """Of a document that was taken over: what somebody worked on, until something newer is known."""
+    """From a document that was taken over, until something newer is known."""
 
     @property
     def shown_name(self) -> str:
@@ -323,7 +330,7 @@ class LeaseTable(Document, kw_only=True):
 
 
 class CommitOrigin(Document, kw_only=True, frozen=True):
-    """Who made a commit; without a session it was made outside of one. `seq` is the call that made it."""
+    """The session that made a commit; empty where none did. `seq` is the call that made it."""
 
     sha: str
     project: str = ""

@@ -1,13 +1,17 @@
-"""What checks mean for a project: the last runs of each suite, which failure is over, and which changed files are validated."""
+"""The last runs of each suite, which failures are over, and which changed files are validated."""
 
 import fnmatch
 import posixpath
 from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import chain
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.analysis.shell.analysis import Ran, analyse_command
 from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder
+from holdfast.core.data_files import load_data
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
@@ -18,42 +22,24 @@ from holdfast.features.project.state import CheckRun, Project
 MAX_RUNS = 40
 MAX_FAILURES = 50
 
-TOOL_FAMILIES = {
-    **dict.fromkeys(("pytest", "unittest", "nose2"), "python"),
-    **dict.fromkeys(("cargo test", "nextest"), "rust"),
-    **{name: name for name in ("go test", "maven", "gradle", "dotnet", "ctest", "jest", "vitest", "mocha", "node")},
-    **{name: name for name in ("bun", "deno", "playwright", "cypress", "ava", "rspec", "minitest", "phpunit", "bats")},
-    **{name: name for name in ("prove", "tape")},
-}
-"""Test tools, by which of them run the same tests. What is not named is an entry point: make, npm, a script."""
 
-_PYTHON, _SHELL = (".py", ".pyi"), (".sh", ".bash", ".bats")
-_SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
-_STYLE = (".css", ".scss", ".less")
-_C = (".c", ".h", ".cc", ".cpp", ".hpp")
-FILE_TYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("ruff", "flake8", "pylint", "mypy", "pyright", "ty"), _PYTHON),
-    **dict.fromkeys(("eslint", "oxlint", "standard", "deno lint"), _SCRIPT),
-    **dict.fromkeys(("vite", "next", "webpack"), _SCRIPT),
-    "tsc": (".ts", ".tsx", ".mts", ".cts", ".vue"),
-    "biome": (*_SCRIPT, ".json", ".css"),
-    "stylelint": _STYLE,
-    "shellcheck": _SHELL,
-    "hadolint": ("Dockerfile", ".dockerfile"),
-    "yamllint": (".yml", ".yaml"),
-    "actionlint": (".yml", ".yaml"),
-    "markdownlint": (".md",),
-    "rubocop": (".rb",),
-    "phpstan": (".php",),
-    **dict.fromkeys(("golangci-lint", "go vet", "go build"), (".go",)),
-    **dict.fromkeys(("clippy", "cargo"), (".rs",)),
-    "dotnet build": (".cs", ".fs", ".vb"),
-    "cmake": _C,
-    "ktlint": (".kt", ".kts"),
-    "swiftlint": (".swift",),
-    "pre-commit": ("",),
-}
-"""What a linter, type checker or build looks at. A formatter's verdict says nothing of what a file does."""
+@cache
+def _check_tools() -> dict[str, dict[str, list[str]]]:
+    return load_data(__file__, "check_tools", dict[str, dict[str, list[str]]])
+
+
+@cache
+def _families() -> dict[str, str]:
+    """Test tool → which tools run the same tests."""
+    families = _check_tools()["families"].items()
+    return {tool: tool if family == "alone" else family for family, tools in families for tool in tools}
+
+
+@cache
+def _file_types() -> dict[str, tuple[str, ...]]:
+    """Linter, type checker or build → how the names of the files end that it looks at."""
+    file_types = _check_tools()["file_types"].items()
+    return {runner: tuple(ends.split()) or ("",) for ends, runners in file_types for runner in runners}
 
 
 class TestSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,30 +76,33 @@ def run_of_event(event: Event) -> CheckRun:
     )  # fmt: skip
 
 
-def could_not_start(run: CheckRun) -> bool:
-    """A usage error, a missing runner, test files that cannot be loaded. `pytest --version` was never meant to run tests."""
-    return run.verdict == Verdict.DID_NOT_RUN and run.could_not_start
+def _says_nothing(run: CheckRun) -> bool:
+    """`pytest --version` was never meant to run tests. A usage error or a missing runner leaves the tests unknown."""
+    if run.verdict == Verdict.DID_NOT_RUN:
+        return not (run.could_not_start and run.is_test)
+    return run.verdict == Verdict.UNKNOWN
 
 
 # ── how a new run changes what is known ──────────────────────────────────────────────────────────────────────────────
 
 
 def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
-    # Nothing is known from these: what was known before stays.
-    if run.verdict == Verdict.UNKNOWN or (run.verdict == Verdict.DID_NOT_RUN and not could_not_start(run)):
+    if _says_nothing(run):
         return runs
-    if run.verdict == Verdict.DID_NOT_RUN:
-        remaining = [old for old in runs if not (old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old))]
-        return _bound_runs([*remaining, run]) if run.is_test else runs
     replaced = [old for old in runs if _replaces_run(run, old)]
     remaining = [old for old in runs if old not in replaced]
-    wide = next((old for old in remaining if _stands_for(old, run)), None)
-    if wide is not None:
+    wide = [old for old in remaining if _stands_for(old, run)][:1]
+    if wide:
         # The wide run is confirmed on the new content, with the counts it had.
-        confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
-        return [confirmed if old is wide else old for old in remaining]
+        return [replace(old, content=run.content or old.content) if old in wide else old for old in remaining]
+    return _bound_runs([*remaining, _named_as_before(run, replaced)])
+
+
+def _named_as_before(run: CheckRun, replaced: list[CheckRun]) -> CheckRun:
+    if run.verdict == Verdict.DID_NOT_RUN:
+        return run
     suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-    return _bound_runs([*remaining, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
+    return replace(run, suite=suite, content=_content_of(run, replaced))
 
 
 def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
@@ -131,14 +120,13 @@ def _stands_for(wide: CheckRun, run: CheckRun) -> bool:
 
 
 def _replaces_run(run: CheckRun, old: CheckRun) -> bool:
-    if run.kind != old.kind:
-        return False
     if old.verdict == Verdict.DID_NOT_RUN:
-        return _same_suite(run, old)
-    if covers_run(run, old):
-        return True
+        return run.kind == old.kind and _same_suite(run, old)
+    if run.kind != old.kind or run.verdict == Verdict.DID_NOT_RUN:
+        return False
     # A failure takes the word back that everything around it passes.
-    return run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole and covers_run(old, run)
+    takes_back = run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole
+    return covers_run(run, old) or (takes_back and covers_run(old, run))
 
 
 def _same_suite(run: CheckRun, old: CheckRun) -> bool:
@@ -161,9 +149,10 @@ def covers_run(run: CheckRun, old: CheckRun) -> bool:
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
     """The same tool; or an entry point of the same folder, which may run anything that is there."""
-    if TOOL_FAMILIES.get(run.runner, run.runner) == TOOL_FAMILIES.get(old.runner, old.runner):
+    families = _families()
+    if families.get(run.runner, run.runner) == families.get(old.runner, old.runner):
         return True
-    entry_point = run.runner not in TOOL_FAMILIES or old.runner not in TOOL_FAMILIES
+    entry_point = run.runner not in families or old.runner not in families
     return run.is_test and run.dir == old.dir and entry_point
 
 
@@ -191,7 +180,7 @@ def copy_to_branch(runs: list[CheckRun], old: str, new: str, at: int) -> list[Ch
     if any(run.branch == new and run.at < at for run in runs):
         return runs
     copied = [run for run in runs if run.branch != new]
-    copied += [msgspec.structs.replace(run, branch=new) for run in runs if run.branch == old]
+    copied += [replace(run, branch=new) for run in runs if run.branch == old]
     for run in runs:
         if run.branch == new:
             copied = add_run(copied, run)
@@ -230,18 +219,14 @@ def summarise_tests(runs: Iterable[CheckRun]) -> TestSummary:
     if not tests:
         return TestSummary()
     failing = failing_tests(tests)
-    widest = [run for run in failing or tests if run.is_whole] or failing or tests
-    shown = max(widest, key=lambda run: (run.dir == ".", run.at))
-    failed, skipped, passed = count_failed(failing), shown.skipped or 0, shown.passed or 0
-    names = dict.fromkeys(name for run in failing for name in run.failures)
+    shown = max(failing or tests, key=lambda run: (run.is_whole, run.dir == ".", run.at))
+    counts = {"passed": shown.passed or 0, "failed": count_failed(failing), "skipped": shown.skipped or 0}
     return TestSummary(
         status="failing" if failing else "passing",
         last_run=max(run.at for run in tests),
-        total=passed + failed + skipped,
-        passed=passed,
-        failed=failed,
-        skipped=skipped,
-        failures=list(names)[:MAX_FAILURES],
+        total=sum(counts.values()),
+        failures=list(dict.fromkeys(chain.from_iterable(run.failures for run in failing)))[:MAX_FAILURES],
+        **counts,
     )
 
 
@@ -250,7 +235,7 @@ def validates_file(run: CheckRun, path: str) -> bool:
     if run.verdict != Verdict.PASSED or not encloses_folder(run.dir, path):
         return False
     # "\0" ends no path: a runner that is not in the table validates nothing.
-    if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(FILE_TYPES.get(run.runner, ("\0",)))):
+    if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(_file_types().get(run.runner, ("\0",)))):
         return False
     if run.is_whole:
         return True

@@ -1,4 +1,4 @@
-"""What goes on in a project, and what is usually done there: open sessions, edits, tokens, habits."""
+"""The activity of a project, and habits learned from it: open sessions, edits, tokens."""
 
 import math
 import re
@@ -48,12 +48,9 @@ def habit_names(command: str) -> tuple[str, ...]:
         return ()
     # Judged as if it ended with 0: what counts is what was meant to run.
     analysis = analyse_command(command, 0)
-    names = (_name_of(one.words) for one in analysis.commands if one.ran is not Ran.NO)
-    return tuple(dict.fromkeys(name for name in names if name and _is_habitual(name)))
-
-
-def _is_habitual(name: str) -> bool:
-    return name.partition(" ")[0] not in _UNREMARKABLE or name in _HABITUAL_GIT
+    names = filter(None, (_name_of(one.words) for one in analysis.commands if one.ran is not Ran.NO))
+    habitual = (name for name in names if name.partition(" ")[0] not in _UNREMARKABLE or name in _HABITUAL_GIT)
+    return tuple(dict.fromkeys(habitual))
 
 
 def _name_of(words: list[str]) -> str:
@@ -102,19 +99,24 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     doc = doc or Activity(project=event.project)
     # Imported events may be older than what is known already.
     doc = replace(doc, at=max(doc.at, event.at))
-    if event.kind in SESSION_ENDS:
-        return _end_session(doc, event)
-    if event.kind == ModelAnswered.KIND:
-        return _count_tokens(doc, event)
-    if event.kind == GitActed.KIND:
-        return _apply_commit(doc, event)
-    if event.kind in TOOL_ENDS:
-        return _apply_edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
+    return _OF_ACTIVITY.get(event.kind, _note_session)(doc, event)
+
+
+def _note_session(doc: Activity, event: Event) -> Activity:
+    return _with_session(doc, event, _open_session(doc, event))
+
+
+def _end_turn(doc: Activity, event: Event) -> Activity:
     session = _open_session(doc, event)
-    turn = session.turn
-    if event.kind == "turn.ended":
-        turn, doc = _end_turn(turn, event), replace(doc, commits=_end_commits(doc, event))
-    return _with_session(doc, event, replace(session, turn=turn))
+    # An agent may end a turn twice (a refused stop): it is summed up once.
+    turn = replace(session.turn, over=session.turn.over or event.seq)
+    # Commits that were summed up before are dropped.
+    commits = [replace(commit, over=event.seq) for commit in doc.commits if not commit.over]
+    return _with_session(replace(doc, commits=commits), event, replace(session, turn=turn))
+
+
+def _end_call(doc: Activity, event: Event) -> Activity:
+    return _apply_edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
 
 
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,14 +129,12 @@ def _open_session(doc: Activity, event: Event) -> OpenSession:
 def _with_session(doc: Activity, event: Event, session: OpenSession) -> Activity:
     if not event.session:
         return doc
-    data = event.data
-    pid, start, name = session.pid, session.start, session.project_name
-    if isinstance(data, HookPayload):
-        if data.pid:
-            pid, start = data.pid, data.pid_start
-        name = data.project_name[:80] or name
-    updated = replace(session, pid=pid, start=start, project_name=name, at=event.at)
-    sessions = {**doc.sessions, event.session: updated}
+    session = replace(session, at=event.at)
+    if isinstance(event.data, HookPayload):
+        if event.data.pid:
+            session = replace(session, pid=event.data.pid, start=event.data.pid_start)
+        session = replace(session, project_name=event.data.project_name[:80] or session.project_name)
+    sessions = {**doc.sessions, event.session: session}
     if len(sessions) > MAX_SESSIONS:
         # The session that was silent longest goes.
         del sessions[min(sessions, key=lambda name: sessions[name].at)]
@@ -185,15 +185,18 @@ def _apply_edit(doc: Activity, event: Event) -> Activity:
     session = _open_session(doc, event)
     if event.kind == "tool.failed" or not data.paths:
         return _with_session(doc, event, session)
-    other_edits = [edit for edit in doc.edits if edit.path not in data.paths]
-    edits = [*other_edits, *(Edit(path, event.session, event.at) for path in data.paths)][-MAX_EDITS:]
+    edits = [edit for edit in doc.edits if edit.path not in data.paths]
+    edits += [Edit(path, event.session, event.at) for path in data.paths]
     resumed = event.at - doc.last_edit > PAUSE
-    began = event.at if resumed else doc.work_began or event.at
-    turn = _open_turn(session)
-    areas = list(dict.fromkeys([*turn.areas, *(_folder_of(path, event.project) for path in data.paths)]))[:MAX_AREAS]
     doc = replace(
-        doc, edits=edits, last_edit=event.at, work_began=began, first_edit=doc.first_edit or event.at
-    )  # fmt: skip
+        doc,
+        edits=edits[-MAX_EDITS:],
+        last_edit=event.at,
+        work_began=event.at if resumed else doc.work_began or event.at,
+        first_edit=doc.first_edit or event.at,
+    )
+    folders = (_folder_of(path, event.project) for path in data.paths)
+    areas = list(dict.fromkeys([*_open_turn(session).areas, *folders]))[:MAX_AREAS]
     # What ran before an edit does not follow from it.
     return _with_session(doc, event, replace(session, turn=TurnWork(areas=areas)))
 
@@ -224,21 +227,20 @@ def _open_turn(session: OpenSession) -> TurnWork:
     return TurnWork() if session.turn.over else session.turn
 
 
-def _end_turn(turn: TurnWork, event: Event) -> TurnWork:
-    """An agent may end a turn twice (a refused stop): it is summed up once."""
-    return replace(turn, over=event.seq) if not turn.over else turn
-
-
-def _end_commits(doc: Activity, event: Event) -> list[CommitWork]:
-    """Those of this turn are summed up with it; what was summed up before is dropped."""
-    return [replace(commit, over=event.seq) for commit in doc.commits if not commit.over]
-
-
 def _folder_of(path: str, project: str) -> str:
     """The folder a file is in, coarse enough that habits show: the first two levels."""
     inside = path.removeprefix(f"{project.rstrip('/')}/")
     folders = inside.split("/")[:-1][:2] if not inside.startswith("/") else ["elsewhere"]
     return "/".join(folders)[:100] + "/" if folders else "./"
+
+
+_OF_ACTIVITY: dict[str, Callable[[Activity, Event], Activity]] = {
+    **dict.fromkeys(SESSION_ENDS, _end_session),
+    **dict.fromkeys(TOOL_ENDS, _end_call),
+    ModelAnswered.KIND: _count_tokens,
+    GitActed.KIND: _apply_commit,
+    "turn.ended": _end_turn,
+}
 
 
 # ── what others want to know of it ───────────────────────────────────────────────────────────────────────────────────
@@ -273,10 +275,9 @@ def recent_paths(doc: Activity | None, now: int, within: int) -> list[str]:
 def other_editor(doc: Activity | None, path: str, session: str, now: int, within: int) -> tuple[int, int] | None:
     """(pid, when) of another session that is still open and edited this file lately."""
     for edit in reversed(doc.edits) if doc else ():
-        if edit.path == path and edit.session and edit.session != session and now - edit.at <= within:
-            editor = doc.sessions.get(edit.session) if doc else None
-            if editor:
-                return editor.pid, edit.at
+        is_recent = edit.path == path and now - edit.at <= within
+        if doc and is_recent and edit.session != session and (editor := doc.sessions.get(edit.session)):
+            return editor.pid, edit.at
     return None
 
 

@@ -1,4 +1,4 @@
-"""Who holds what, who waits for it, and nobody waits in a circle. One document holds them all, so that a circle shows.
+"""Leases: holders, waiters, and deadlock detection. One document holds all of them, so that a circle shows.
 
 Pure but for the questions about processes at the end: an event in, the table after it out. The fencing token of a lease
 is the number of the event that granted it: it only grows, so a store can refuse the writes of an owner who lost the
@@ -12,14 +12,7 @@ from msgspec.structs import replace
 
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.event import Event, own_event
-from holdfast.core.kinds.project_events import (
-    LeaseAsked,
-    LeaseFreed,
-    LeaseKept,
-    LeaseLock,
-    LeasePayload,
-    LeaseReleased,
-)
+from holdfast.core.kinds.project_events import LeaseAsked, LeaseFreed, LeaseKept, LeaseLock, LeasePayload, LeaseReleased
 from holdfast.core.machine import boot_id, is_here, look_up_process, machine_id, pids_marked
 from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 
@@ -44,21 +37,26 @@ def reduce_leases(table: LeaseTable | None, event: Event) -> LeaseTable:
 def _request_lease(table: LeaseTable, event: Event, data: LeaseAsked) -> LeaseTable:
     name, entry = data.name, _lease_entry(event, data)
     lease = _lease_named(table, name)
-    held = _entry_of_owner(lease.holders, entry.owner)
-    if held:
+    if held := next((holder for holder in lease.holders if holder.owner == entry.owner), None):
         return _ask_again(table, data, entry, held)
-    if is_grantable(lease, entry):
+    # Nobody overtakes: behind a waiter even a shared lease waits.
+    if not lease.waiters and _fits_holders(lease, entry):
         held = replace(entry, token=event.seq)
         return _record_answer(_put_lease(table, name, replace(lease, holders=[*lease.holders, held])), held, "granted")
     if full := _why_full(table, lease, name):
         return _record_answer(table, entry, "refused", why=full)
+    return _wait(table, data, entry, _in_line(lease.waiters, entry), _describe_holders(name, lease))
+
+
+def _wait(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry, line: list[LeaseEntry], why: str = "") -> LeaseTable:
+    """Puts the entry in line, unless it would not wait, or would come to wait for itself."""
+    lease = _lease_named(table, data.name)
     if not data.wait:
-        return _record_answer(table, entry, "busy", why=_describe_holders(name, lease))
-    waiting = _put_lease(table, name, replace(lease, waiters=_in_line(lease.waiters, entry)))
+        return _record_answer(table, entry, "busy", why=_describe_holders(data.name, lease))
     # Tested on the table as it would be; a circle leaves the table as it was.
-    if circle := describe_cycle(waiting, entry.owner):
-        return _record_answer(table, entry, "refused", why=circle)
-    return _record_answer(waiting, entry, "waiting", why=_describe_holders(name, lease))
+    waiting = _put_lease(table, data.name, replace(lease, waiters=line))
+    circle = describe_cycle(waiting, entry.owner)
+    return _record_answer(table, entry, "refused", circle) if circle else _record_answer(waiting, entry, "waiting", why)
 
 
 def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
@@ -73,25 +71,16 @@ def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
 
 
 def _ask_again(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry, held: LeaseEntry) -> LeaseTable:
-    """Asked for once more by its holder: renewed. From shared to exclusive only when nobody shares it."""
+    """Renews a lease its holder asks for again. From shared to exclusive only when nobody shares it."""
     lease = _lease_named(table, data.name)
     if held.mode == "shared" and entry.mode == "exclusive":
         if len(lease.holders) > 1:
-            return _wait_to_upgrade(table, data, entry)
+            # Before all who wait: a holder that waits behind them would wait for itself.
+            return _wait(table, data, entry, [entry, *lease.waiters])
         held = replace(held, mode="exclusive")
     held = replace(held, until=entry.until, ttl=entry.ttl, request=entry.request)
     others = [one for one in lease.holders if one.owner != held.owner]
     return _record_answer(_put_lease(table, data.name, replace(lease, holders=[*others, held])), held, "granted")
-
-
-def _wait_to_upgrade(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry) -> LeaseTable:
-    lease = _lease_named(table, data.name)
-    if not data.wait:
-        return _record_answer(table, entry, "busy", why=_describe_holders(data.name, lease))
-    # Before all who wait: a holder that waits behind them would wait for itself.
-    waiting = _put_lease(table, data.name, replace(lease, waiters=[entry, *lease.waiters]))
-    circle = describe_cycle(waiting, entry.owner)
-    return _record_answer(table, entry, "refused", why=circle) if circle else _record_answer(waiting, entry, "waiting")
 
 
 def _renew_lease(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
@@ -122,11 +111,6 @@ def _grant_waiters(table: LeaseTable, event: Event, name: str, lease: Lease) -> 
     for held in granted:
         table = _record_answer(table, held, "granted")
     return table
-
-
-def is_grantable(lease: Lease, entry: LeaseEntry) -> bool:
-    """Nobody overtakes: behind a waiter even a shared lease waits."""
-    return not lease.waiters and _fits_holders(lease, entry)
 
 
 def _fits_holders(lease: Lease, entry: LeaseEntry) -> bool:
@@ -218,14 +202,9 @@ def _process_label(owner: str) -> str:
 
 def _lease_entry(event: Event, data: LeaseAsked) -> LeaseEntry:
     ttl = data.ttl_ms if data.ttl_ms > 0 else DEFAULT_TTL_MS
+    same = {name: getattr(data, name) for name in ("owner", "pid", "start", "host", "machine", "boot", "runs")}
     return LeaseEntry(
-        owner=data.owner,
-        pid=data.pid,
-        start=data.start,
-        host=data.host,
-        machine=data.machine,
-        boot=data.boot,
-        runs=data.runs,
+        **same,
         mode="shared" if data.mode == "shared" else "exclusive",
         at=event.at,
         until=event.at + ttl,
@@ -239,10 +218,6 @@ def _lease_entry(event: Event, data: LeaseAsked) -> LeaseEntry:
 
 def _lease_named(table: LeaseTable, name: str) -> Lease:
     return table.leases.get(name) or Lease()
-
-
-def _entry_of_owner(entries: Iterable[LeaseEntry], owner: str) -> LeaseEntry | None:
-    return next((entry for entry in entries if entry.owner == owner), None)
 
 
 def _put_lease(table: LeaseTable, name: str, lease: Lease) -> LeaseTable:
@@ -270,14 +245,10 @@ def lock_of(lease: Lease | None) -> LeaseLock:
         return LeaseLock()
     first = lease.holders[0]
     return LeaseLock(
-        pid=first.pid,
-        at=first.at,
+        **{name: getattr(first, name) for name in ("pid", "at", "why", "mode", "token")},
         until=max(h.until for h in lease.holders),
-        why=first.why,
-        mode=first.mode,
         holders=[h.pid for h in lease.holders][:MAX_LISTED],
         waiters=[w.pid for w in lease.waiters][:MAX_LISTED],
-        token=first.token,
     )
 
 
@@ -285,7 +256,7 @@ def lock_of(lease: Lease | None) -> LeaseLock:
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """A process, told apart by its start time and the boot it belongs to."""
+    """A process, identified by its start time and boot."""
 
     owner: str
     pid: int
@@ -306,13 +277,18 @@ def why_lost(entry: LeaseEntry, now: int) -> str:
         return "its time was up" if now > entry.until else ""
     # After a restart the same pid can only be another process.
     if entry.boot and entry.boot != boot_id():
-        return f"the machine was started anew since process {entry.pid} took it"
+        return f"the machine was restarted since process {entry.pid} took it"
+    return _why_process_gone(entry)
+
+
+def _why_process_gone(entry: LeaseEntry) -> str:
     try:
         start = start_time(entry.pid)
     except OSError:
         return ""  # The kernel would not say.
+    # A command outlives a wrapper that was killed, and still works on what the lease is for.
     if start == entry.start or (entry.runs and pids_marked(LEASE_OWNERS_VARIABLE, entry.owner)):
-        return ""  # A command outlives a wrapper that was killed, and still works on what the lease is for.
+        return ""
     return f"process {entry.pid} is gone" if start is None else f"process {entry.pid} is another one now"
 
 
@@ -323,7 +299,7 @@ def start_time(pid: int) -> int | None:
 
 
 def free_lost(table: LeaseTable | None, now: int) -> Iterator[Event]:
-    """Holders and waiters who are dead, or whose time is up when nobody can tell whether they live."""
+    """Frees holders and waiters that are dead, or whose time is up where that cannot be known."""
     for name, lease in table.leases.items() if table else ():
         for entry in (*lease.holders, *lease.waiters):
             if why := why_lost(entry, now):

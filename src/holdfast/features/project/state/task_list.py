@@ -1,4 +1,4 @@
-"""Tasks are gaps with a number: it stays while the gap lasts. What changed is history: the document keeps the last twenty lines."""
+"""Tasks are gaps with a number that stays while the gap lasts; the last twenty changes are history."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.kinds.project_events import GitFacts
 from holdfast.features.project.document.text import count_with_noun
-from holdfast.features.project.gaps import Gap, open_gaps
+from holdfast.features.project.gaps import open_gaps
 from holdfast.features.project.state import MAX_HISTORY, HistoryLine, Project, Task
 from holdfast.features.project.state.check_results import area_of, check_runs, summarise_tests, unvalidated_files
 
@@ -42,14 +42,18 @@ def _git_lines(before: Project, after: Project) -> Lines:
         return
     if new.branch != old.branch:
         yield "git.branch", f"Now on {new.branch or 'no branch'} (was {old.branch or 'no branch'})"
+    yield from _commit_lines(old, new)
+    if new.doing != old.doing:
+        yield "git.status", f"Began a {new.doing}" if new.doing else f"The {old.doing} is over"
+    yield from _uncommitted_lines(old, new, _file_noun(after))
+
+
+def _commit_lines(old: GitFacts, new: GitFacts) -> Lines:
     # A new commit explains a smaller number ahead; only without one was something pushed.
     if new.head and new.head != old.head:
         yield "git.last_commit", f"{new.head[:12]} {new.last.subject if new.last else ''}"
     elif new.ahead < old.ahead:
         yield "git.commits_ahead", f"Pushed: {new.ahead} ahead (was {old.ahead})"
-    if new.doing != old.doing:
-        yield "git.status", f"Began a {new.doing}" if new.doing else f"The {old.doing} is over"
-    yield from _uncommitted_lines(old, new, _file_noun(after))
 
 
 def _file_noun(doc: Project) -> str:
@@ -85,8 +89,8 @@ def _test_lines(before: Project, after: Project) -> Lines:
 
 def _other_lines(before: Project, after: Project) -> Lines:
     for name, tree in after.trees.items():
-        old = before.trees.get(name)
-        if old and None not in (old.in_sync, tree.in_sync) and tree.in_sync != old.in_sync:
+        was_in_sync = before.trees[name].in_sync if name in before.trees else None
+        if {was_in_sync, tree.in_sync} == {True, False}:
             yield f"filesystem.{name}", f"{name} is {'in sync again' if tree.in_sync else 'no longer in sync'}"
     was, now = before.notion.sync_status, after.notion.sync_status
     if now and now != was:
@@ -124,10 +128,6 @@ def _tests_closed(before: Project, after: Project, task: Task) -> str:
     return f"Passing again: {_lower_first(task.description)} before"
 
 
-def _start_closed(before: Project, after: Project, task: Task) -> str:
-    return f"Started since: {_lower_first(task.description)}" if before.results != after.results else ""
-
-
 def _validation_closed(before: Project, after: Project, task: Task) -> str:
     """Validated, committed without validation, or no longer changed: which of them, for the files it was about."""
     about = {file.path for file in unvalidated_files(before) if area_of(file.path, before.rules.areas) == task.key}
@@ -153,7 +153,9 @@ def _lower_first(text: str) -> str:
 
 CLOSINGS: dict[str, Callable[[Project, Project, Task], str]] = {
     "broken_tests": _tests_closed,
-    "tests_not_started": _start_closed,
+    "tests_not_started": lambda before, after, task: (
+        f"Started since: {_lower_first(task.description)}" if before.results != after.results else ""
+    ),
     "unvalidated_changes": _validation_closed,
 }
 
@@ -167,24 +169,28 @@ MAX_TASKS = 200
 
 def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Project:
     """The same facts with the tasks they mean at this moment, and a line of history for each that closed."""
-    gaps = {gap.identity: gap for gap in open_gaps(doc, at)[:MAX_TASKS]}
-    by_identity = {task.identity: task for task in doc.tasks}
-    number = doc.next_task
-    tasks = []
-    for identity, gap in gaps.items():
-        task = by_identity.get(identity)
-        tasks.append(
-            _task_of_gap(gap, task.id, task.discovered_at) if task else _task_of_gap(gap, f"task_{number:03}", at)
-        )
-        number += task is None
-    closed = [task for identity, task in by_identity.items() if identity not in gaps]
+    tasks, next_task = _numbered_tasks(doc, at)
+    still_open = {task.identity for task in tasks}
+    closed = [task for task in doc.tasks if task.identity not in still_open]
     if not closed and tasks == doc.tasks:
         return doc
-    after = msgspec.structs.replace(doc, tasks=tasks, next_task=number)
+    after = msgspec.structs.replace(doc, tasks=tasks, next_task=next_task)
     for task in closed:
         if line := closing_line(before, after, task):
             after = with_line(after, at, pid, line)
     return after
+
+
+def _numbered_tasks(doc: Project, at: int) -> tuple[list[Task], int]:
+    """(the open gaps with their numbers, the next number)"""
+    known = {task.identity: task for task in doc.tasks}
+    number, tasks = doc.next_task, []
+    for gap in open_gaps(doc, at)[:MAX_TASKS]:
+        task = known.get(gap.identity)
+        id_, discovered_at = (task.id, task.discovered_at) if task else (f"task_{number:03}", at)
+        tasks.append(Task(id=id_, discovered_at=discovered_at, **msgspec.structs.asdict(gap)))
+        number += task is None
+    return tasks, number
 
 
 def tasks_at(doc: Project, at: int) -> Project:
@@ -199,26 +205,3 @@ def is_due(doc: Project, now: int) -> bool:
 
 def by_section(tasks: list[Task]) -> dict[str, list[Task]]:
     return {name: [task for task in tasks if task.priority == level] for level, name in SECTIONS.items()}
-
-
-def _task_of_gap(gap: Gap, name: str, at: int) -> Task:
-    """A list where the rule gave a tuple: a document must not differ from its replay."""
-    return Task(
-        id=name,
-        discovered_at=at,
-        type=gap.type,
-        key=gap.key,
-        priority=gap.priority,
-        description=gap.description,
-        why=gap.why,
-        done_when=list(gap.done_when),
-        method=gap.method,
-        blocking=list(gap.blocking),
-        capabilities=list(gap.capabilities),
-        resources=list(gap.resources),
-        complexity=gap.complexity,
-        minutes=gap.minutes,
-        confidence=gap.confidence,
-        basis=gap.basis,
-        seen_at=gap.seen_at,
-    )

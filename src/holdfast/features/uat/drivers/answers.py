@@ -1,48 +1,60 @@
-"""How each browser driver words its answers: the page, its requests, what a script returned, why a call failed."""
+"""How drivers word their answers: the patterns of `answers.toml`, and what is read with them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from functools import cache
 from typing import Any
 
+from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.uat.drivers import ToolUse
-from holdfast.features.uat.settings import clean_line
+from holdfast.features.uat.drivers.table import ToolUse
+from holdfast.features.uat.settings import MOST_PROBLEMS, clean_line
 
-MOST_REQUESTS = 500
-
-_REQUESTS = (
-    # Playwright: [GET] http://x => [503] Service Unavailable
-    re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})"),
-    # chrome-devtools-mcp: reqid=3 GET http://x [503]
-    re.compile(r"^reqid=\d{1,9} ([A-Z]{3,7}) (\S{1,1000}) \[(\d{3}|net::\w{1,60})\]()", re.MULTILINE),
-    # agent-browser: [31059.2] GET http://x (Fetch) 503
-    re.compile(r"^\[[^\]\n]{1,60}\] ([A-Z]{3,7}) (\S{1,1000}) \(\w{1,30}\) (\d{3})()", re.MULTILINE),
-)
-_PAGES = (
-    # chrome-devtools-mcp: its snapshot, else its list of pages.
-    re.compile(r'RootWebArea "([^"\n]{0,500})"(?:[^\n]{0,200}? url="([^"\n]{1,2000})")?'),
-    re.compile(r"^\d{1,6}: (?:([^\n]{0,500}) \()?(\w{2,20}:[^\s()]{1,2000})\)? \[selected\]", re.MULTILINE),
-    # agent-browser opened a page.
-    re.compile(r"^✓ ([^\n]{0,500})\n {1,8}(\w{2,20}://\S{1,2000})", re.MULTILINE),
-)
-# Lines `Note: …` at the very beginning.
-_NOTES = lazy_pattern(r"\A\s*(?:Note: [^\n]*\n+)*")
-"""chrome-devtools-mcp puts notes before an answer."""
-_RETURNED = lazy_pattern(
-    r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL
-)
-"""What a script returned, as chrome-devtools-mcp and puppeteer put it."""
+MOST_REQUESTS, MOST_MESSAGES = 500, 200
 _DONE = ("✓ ", "### Ran Playwright code")
 """What agent-browser and playwright-cli say for each command that succeeded,"""
 _SILENT_SUCCESS = ("snapshot", "console", "network", "tab", "close", "evaluate", "other")
 """except for these, which only print what they were asked for."""
-_OWN_ERROR = lazy_pattern(r"^✗ ([^\n]{1,1000})|^### Error\n([^\n]{1,1000})", re.MULTILINE)
+_ERROR_PAGES = ("chrome-error://", "about:neterror", "about:certerror")
+"""What a browser shows instead of a page that it could not load."""
 
 
-def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """(method, address, status, its words) of each request a driver lists."""
-    return chain(*(form.findall(text)[:MOST_REQUESTS] for form in _REQUESTS))
+@cache
+def patterns(name: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(lazy_pattern(pattern) for pattern in _table()[name])
+
+
+@cache
+def _table() -> dict[str, list[str]]:
+    return load_data(__file__, "answers", dict[str, list[str]])
+
+
+def find_match(name: str, text: str) -> re.Match[str] | None:
+    """By the first of the patterns that finds something."""
+    return next((match for pattern in patterns(name) if (match := pattern.search(text))), None)
+
+
+def first_match(name: str, text: str) -> str:
+    match = find_match(name, text)
+    return match[1].strip() if match else ""
+
+
+def first_number(name: str, text: str) -> int:
+    return int(first_match(name, text) or 0)
+
+
+def new_log_lines(text: str) -> list[tuple[str, int, int]]:
+    """(file, first line, last line) of console messages; 0 where the driver names no lines."""
+    return [(m[1], int(m[2] or 0), int(m[3] or 0)) for m in patterns("log")[0].finditer(text)]
+
+
+def without_matches(name: str, text: str, instead: str = "") -> str:
+    for pattern in patterns(name):
+        text = pattern.sub(instead, text)
+    return text
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
@@ -50,7 +62,7 @@ def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
     # With further commands on the line the answer is not the title alone.
     if use.asks and not use.following:
         return (clean_line(text), "") if use.asks == "title" else ("", clean_line(text, 2_000))
-    found = next((match for form in _PAGES if (match := form.search(text))), None)
+    found = find_match("page", text)
     return ((found[1] or "").strip(), found[2] or "") if found else ("", "")
 
 
@@ -63,8 +75,44 @@ def page_text(use: ToolUse, text: str) -> str:
     return snapshot if found else text if use.driver == "agent-browser" and use.meaning == "snapshot" else ""
 
 
+def readable_page(text: str) -> str:
+    """What a person sees first of a page: of an accessibility snapshot the headings and messages, then the rest."""
+    (unseen,), (is_telling,) = patterns("unseen"), patterns("telling")
+    lines = without_matches("frame", text, " ").splitlines()
+    seen = [without_matches("mark", line).strip(" -:") for line in lines if not unseen.match(line)]
+    seen = [line.removeprefix("generic: ").removeprefix("text: ") for line in seen]
+    telling = [line for line in seen if is_telling.match(line)]
+    rest = [line for line in seen if line not in ("", "generic", "main", "document") and not is_telling.match(line)]
+    return "; ".join(telling + rest) if telling else " ".join(rest)
+
+
+def find_problems(text: str) -> list[dict[str, str]]:
+    """Console messages and failed requests, each once."""
+    found: dict[str, dict[str, str]] = {}
+    for kind, level, message in (*_console_messages(text), *_failed_requests(text)):
+        if len(found) < MOST_PROBLEMS:
+            line = clean_line(message, 300)
+            found.setdefault(line, {"type": kind, "level": level, "message": line})
+    return list(found.values())
+
+
+def _console_messages(text: str) -> Iterator[tuple[str, str, str]]:
+    for level, message in patterns("console")[0].findall(text)[:MOST_MESSAGES]:
+        yield "console", "error" if level.lower() == "error" else "warning", without_matches("argument_count", message)
+
+
+def _failed_requests(text: str) -> Iterator[tuple[str, str, str]]:
+    for pattern in patterns("request"):
+        for method, url, status, words in pattern.findall(text)[:MOST_REQUESTS]:
+            if not status.isdigit() or int(status) >= 400:
+                yield "network", "error", f"{method} {url} → {status}{words.rstrip()}"
+
+
+# ── what a call returned, and why it failed ──────────────────────────────────────────────────────────────────────────
+
+
 def without_notes(text: str) -> str:
-    return _NOTES.sub("", text)
+    return without_matches("notes", text)
 
 
 def returned_text(text: str) -> str:
@@ -72,27 +120,26 @@ def returned_text(text: str) -> str:
     _, _, result = text.partition("### Result\n")
     if result:
         return result.partition("\n### ")[0].strip()
-    found = _RETURNED.search(without_notes(text))
-    return (found[1] or found[2] or "").strip() if found else text.strip()
-
-
-_SECTION_ERROR = re.compile(r"^### Error$", re.MULTILINE)
-_ERROR_PAGES = ("chrome-error://", "about:neterror", "about:certerror")
-"""What a browser shows instead of a page that it could not load."""
+    found = find_match("returned", without_notes(text))
+    return (found[1] if found else text).strip()
 
 
 def hidden_error(response: Any, text: str, url: str) -> str:
     """Why a call failed whose driver says that it succeeded; empty where nothing speaks against it."""
-    flagged = isinstance(response, Mapping) and (response.get("isError") is True or response.get("is_error") is True)
-    if flagged or _SECTION_ERROR.search(text):
+    is_flagged = isinstance(response, Mapping) and (response.get("isError") is True or response.get("is_error") is True)
+    if is_flagged or find_match("error_section", text):
         return own_error(text) or clean_line(text, 400) or "the driver says that it is an error"
     return f"the browser shows its own error page ({url})" if url.startswith(_ERROR_PAGES) else ""
 
 
 def own_error(text: str) -> str:
     """The line in which a program says what went wrong; empty where it has no such line."""
-    found = _OWN_ERROR.search(text)
-    return found[1] or found[2] if found else ""
+    return first_match("own_error", text)
+
+
+def is_crash(error: str) -> bool:
+    """Whether the browser is gone, and not only one call of it failed."""
+    return find_match("crash", error) is not None
 
 
 def broke_off_at(text: str, uses: Sequence[ToolUse]) -> int:
@@ -113,16 +160,20 @@ def images_in(response: Any) -> Iterator[str]:
                 yield data
 
 
-# ── what stands in a page's fields ─────────────────────────────────────────────────────────────────────────────────
+# ── the content of a page's fields ───────────────────────────────────────────────────────────────────────────────────
 
 _QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
 _TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
-"""Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
+"""Playwright repeats as code what it typed, passwords too (P10); the arguments of the call have it redacted."""
+_ASSIGNED = re.compile(
+    rf"(\.value\s{{0,3}}=(?!=)|set(?:ter)?\.call\([^,()\n]{{1,200}},)\s{{0,3}}{_QUOTED}", re.IGNORECASE
+)
+"""A script that puts a value into a field by itself types it too."""
 _FIELD_ROLE = r"(?:textbox|searchbox|spinbutton|combobox)"
 _FIELD = re.compile(rf"^(\s*- {_FIELD_ROLE}\b[^\n]*?): [^\n]+$", re.MULTILINE)
-"""A snapshot repeats what stands in a field, a password too."""
+"""A snapshot repeats the content of a field, a password too."""
 _FIELD_LINES = re.compile(rf"^( *)- {_FIELD_ROLE}\b[^\n]*:\n(?:\1 +- [^\n]*(?:\n|\Z))+", re.MULTILINE)
-"""Where the field has a placeholder as well, Playwright says in lines below it what stands in it."""
+"""Where the field has a placeholder as well, Playwright puts its content in the lines below."""
 _FIELD_CONTENT = re.compile(r"^( *- (?!/)[^\n:]*): [^\n]+$", re.MULTILINE)
 _UID_FIELD = re.compile(
     rf"^( *)uid=\S+ {_FIELD_ROLE}\b[^\n]*(?:\n(?! *uid=)[^\n]*)*(?:\n\1 +uid=[^\n]*)*", re.MULTILINE
@@ -131,18 +182,12 @@ _UID_FIELD = re.compile(
 _UID_CONTENT = re.compile(r"(\bvalue(?:text)?=)\".*?\"(?=\s|\Z)|(\n +uid=\S+ )\"[^\n]*", re.DOTALL)
 
 
-_ASSIGNED = re.compile(
-    rf"(\.value\s{{0,3}}=(?!=)|set(?:ter)?\.call\([^,()\n]{{1,200}},)\s{{0,3}}{_QUOTED}", re.IGNORECASE
-)
-"""A script that puts a value into a field by itself types it too."""
-
-
 def without_typed_code(text: str) -> str:
     return _ASSIGNED.sub(r"\1 …", _TYPED.sub(r"\1(…", text))
 
 
 def without_fields(text: str) -> str:
-    """A snapshot without what stands in its fields: nobody knows which of it is secret."""
+    """A snapshot without the content of its fields: any of it may be secret."""
     text = _FIELD_LINES.sub(lambda m: _FIELD_CONTENT.sub(r"\1: …", m[0]), text)
     text = _FIELD.sub(r"\1: …", text)
     return _UID_FIELD.sub(lambda m: _UID_CONTENT.sub(r'\1\2"…"', m[0]), text)

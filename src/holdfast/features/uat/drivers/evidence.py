@@ -1,9 +1,9 @@
-"""What is kept of a browser's call: without what was typed, and with the page that the driver left in a file."""
+"""Takes typed values out of browser calls before they are stored, and reads the page a driver wrote to a file."""
 
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
-from holdfast.features.uat.drivers.answers import without_fields, without_typed_code
-from holdfast.features.uat.drivers.results import SHORTEST_VALUE, response_of, text_of
-from holdfast.features.uat.drivers.shell import HIDDEN, PROGRAMS
+from holdfast.features.uat.drivers.answers import first_match, without_fields, without_typed_code
+from holdfast.features.uat.drivers.results import SHORTEST_VALUE, decode_json, response_of, text_of
+from holdfast.features.uat.drivers.shell import HIDDEN, programs
 from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state.step_match import use_of_event
@@ -28,10 +28,8 @@ OBSERVED_KINDS = frozenset(("tool.started", *TOOL_ENDS))
 LARGEST_PAGE = 200_000
 # In bytes, of a payload: so far a command is looked for.
 FAR_ENOUGH = 32_768
-# Calls remembered at once; those that nobody asked for are dropped, oldest first.
+# Calls remembered at once; the oldest are dropped.
 MOST_WAITING = 256
-# A link such as `- [Snapshot](page.yml)` in an answer of Playwright's MCP server.
-_PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
 
 
 # The tool's name, as the agents call it in their payloads.
@@ -39,11 +37,15 @@ _TOOL = b'"tool'
 _TOOL_NAME = re.compile(rb'"(?:tool_name|toolName|tool)"\s{0,9}:\s{0,9}"([^"\\]{1,300})"')
 # The arguments and the answer of a call, as Claude Code and those like it name them.
 _INPUT, _ANSWER = b'"tool_input"', b'"tool_response"'
-_PROGRAMS = tuple(program.partition("/")[0].encode() for program in PROGRAMS)
+
+
+@cache
+def _program_marks() -> tuple[bytes, ...]:
+    return tuple(program.partition("/")[0].encode() for program in programs())
 
 
 class WholeCall(NamedTuple):
-    """A call as the agent sent it, what was typed included, and the page as the driver's file has it."""
+    """A call as the agent sent it, typed values included, and the page from the driver's file."""
 
     body: bytes
     given: dict[str, Any]
@@ -75,8 +77,7 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
 
 
 def takes_out(body: bytes, settings: UatSettings | None) -> bool:
-    """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
-    the journal."""
+    """A guess from the raw payload: one too many costs a moment, one too few leaves typed values in the journal."""
     extra = (settings or DEFAULTS).drivers
     # A payload is mostly one long answer, in which no tool is named.
     find = word_search(_TOOL) or _find_tool
@@ -87,8 +88,8 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
             return True
         at = find(body, at + 1)
     far = _end_of_arguments(body)
-    # A loop and not `any`: this stands before the answer to every finished call.
-    for program in _PROGRAMS:  # noqa: SIM110
+    # A loop and not `any`: this runs before the answer to every finished call.
+    for program in _program_marks():  # noqa: SIM110
         if body.find(program, 0, far) >= 0:
             return True
     return False
@@ -100,7 +101,7 @@ def _find_tool(body: bytes, at: int) -> int:
 
 
 def _end_of_arguments(body: bytes) -> int:
-    """A shell command stands before its output, which may be long. (Inside of a command the quotes of such a name are
+    """A shell command comes before its output, which may be long. (Inside of a command the quotes of such a name are
     escaped.)"""
     answer = body.find(_ANSWER, 0, FAR_ENOUGH)
     return answer if answer >= 0 and body.find(_INPUT, 0, answer) >= 0 else FAR_ENOUGH
@@ -133,21 +134,18 @@ def _whole_arguments(data: ToolPayload, body: bytes) -> dict[str, Any]:
 
 
 def _decode_payload(body: bytes) -> dict[str, Any]:
-    try:
-        payload = msgspec.json.decode(body) if body else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        payload = None
+    payload = decode_json(body)
     return payload if isinstance(payload, dict) else {}
 
 
 def whole_call(event: Event) -> WholeCall:
-    """As the agent sent it; what is stored where that is no longer known."""
+    """As the agent sent it; the stored form where that is no longer known."""
     # Taken out: each is needed once, and holds what was typed.
     return _whole_calls.pop(event.key, None) or WholeCall(event.body, _whole_arguments(event.data, event.body), "")
 
 
 def _hide_in_texts(event: Event, typed: list[str]) -> None:
-    """Drivers repeat in their answers what was typed, as code or in the fields of a snapshot."""
+    """Drivers repeat typed values in their answers, as code or in the fields of a snapshot."""
     data = event.data
     if isinstance(data, ToolEndPayload):
         data.output, data.error = _clean_text(data.output, typed), _clean_text(data.error, typed)
@@ -165,7 +163,7 @@ def clean_body(body: bytes, typed: list[str]) -> bytes:
 
 
 def clean_value(value: Any, typed: list[str]) -> Any:
-    """The same without what was typed, in its texts at any depth."""
+    """Removes typed values from all texts in it."""
     if isinstance(value, str):
         return _clean_text(value, typed)
     if isinstance(value, Mapping):
@@ -184,11 +182,11 @@ def _clean_text(text: str, typed: list[str]) -> str:
 
 
 def read_page(event: Event) -> str:
-    """Playwright MCP writes its snapshot of the page to a file beside the project and names it in its answer."""
-    match = _PAGE_FILE.search(text_of(response_of(event.body)) or event.data.output)
-    if not match or not event.project:
+    """Playwright MCP writes its snapshot of the page to a file and names it in its answer."""
+    name = first_match("page_file", text_of(response_of(event.body)) or event.data.output)
+    if not name or not event.project:
         return ""
-    path = Path(event.data.cwd or event.project, match[1])
+    path = Path(event.data.cwd or event.project, name)
     return _read_text(path) if is_inside_folders(path, (event.project,)) else ""
 
 

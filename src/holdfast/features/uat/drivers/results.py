@@ -1,7 +1,8 @@
 """What a tool reported: its result, the page it was on, console and network problems, files it left."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -10,61 +11,18 @@ from msgspec.structs import replace
 from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
-from holdfast.features.uat.drivers import ToolUse
-from holdfast.features.uat.drivers.answers import (
-    broke_off_at,
-    hidden_error,
-    images_in,
-    own_error,
-    requests_in,
-    returned_text,
-    shown_page,
-    without_fields,
-    without_notes,
-    without_typed_code,
-)
-from holdfast.features.uat.settings import MOST_PROBLEMS, clean_line
+from holdfast.features.uat.drivers import answers
+from holdfast.features.uat.drivers.table import ToolUse
+from holdfast.features.uat.settings import clean_line
 
 LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000
 LARGEST_VALUE = 6_000
 MOST_FILES = 10
+SHORTEST_VALUE = 3
 IN_ANSWER = "(in the answer)"
 """Instead of a file's name: the driver sent the picture itself."""
 _FILE_ARGUMENTS = ("filename", "filePath", "path", "saveTo")
-
-_URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
-_TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
-_STATUS = re.compile(r"^- HTTP status: (\d{3})", re.MULTILINE)
-_COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
-_CONSOLE = re.compile(
-    r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
-)
-_ARGUMENT_COUNT = re.compile(r" \(\d{1,4} args\)(?: \[\d{1,6} times\])?$")
-# A path of a picture in running text; a link in Markdown; a sentence that says where it was saved.
-_IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
-_LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
-_SAVED = re.compile(
-    r"(?:screenshot saved to:?|saved screenshot to) ([^\n]{1,1000}?\.(?:png|jpe?g|webp))\.?$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
-_FAILED = re.compile(
-    r"^(?:### Error|Error\b|✗|Failed to |Operation failed|\w{0,40}Error: |Timeout \d+ ?ms exceeded|Unable to |"
-    r"Could not |Cannot |No such element|Element not found|MCP error)",
-    re.IGNORECASE,
-)
-"""A driver may say success and tell of a failure in its text."""
-_CRASH = re.compile(
-    r"(?:target|page|browser|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
-    r"terminated|lost)\b|\bcrash(?:ed)?\b|invalid session id|(?:chrome|browser) not reachable|no such window|"
-    r"browser process|not connected to|ECONNRESET|browser was restarted|browser '[^'\n]{0,60}' is not open",
-    re.IGNORECASE,
-)
-"""The browser is gone. A context that a navigation destroyed is none: the page only went on."""
-SHORTEST_VALUE = 3
-
-
 IMPACTS = ("minor", "moderate", "serious", "critical")
 """Of axe's violations, from harmless to grave."""
 
@@ -84,6 +42,56 @@ class Result(msgspec.Struct, frozen=True):
     problems: tuple[dict[str, str], ...] = ()
     shots: tuple[str, ...] = ()
     logs: tuple[tuple[str, int, int], ...] = ()
+    ms: int = 0
+    exit_code: int | None = None
+
+
+def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result:
+    """The body is there while an event is handled; a replay reads what was made of it then."""
+    response = response_of(body)
+    text = text_of(response) or event.data.output or event.data.error
+    text = answers.without_typed_code("\n".join(filter(None, (text, page)))[:LARGEST_TEXT])
+    value, returned = _result_value(response, answers.without_fields(text))
+    # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
+    text = f"{text}\n{returned}" if returned else text
+    facts = value if isinstance(value, Mapping) else {}
+    url, title = _page_of(facts, use, text)
+    error = _why_failed(event, use, facts, response, text, url)
+    problems = answers.find_problems(text)
+    errors = [problem["type"] for problem in problems if problem["level"] == "error"]
+    counted = answers.first_number("console_errors", text)
+    return Result(
+        value=bound_value(value),
+        text=text,
+        ok=not error,
+        error=error,
+        url=url,
+        title=title,
+        status=_first_number(facts, "statusCode", "status") or answers.first_number("status", text),
+        errors=max(counted, len(errors)),
+        console_errors=max(counted, errors.count("console")),
+        problems=tuple(problems),
+        shots=tuple(_screenshot_paths(event, use, text, response)),
+        logs=tuple(answers.new_log_lines(text)[:MOST_FILES]),
+    )
+
+
+def _page_of(facts: Mapping[str, Any], use: ToolUse, text: str) -> tuple[str, str]:
+    """(address, title): as a JSON result says it, else as Playwright does, else as another driver does."""
+    page_title, page_url = answers.shown_page(use, text)
+    url = _first_text(facts, "url", "currentUrl") or answers.first_match("url", text) or page_url
+    return url, _first_text(facts, "title", "pageTitle") or answers.first_match("title", text) or page_title
+
+
+def _why_failed(event: Event, use: ToolUse, facts: Mapping[str, Any], response: Any, text: str, url: str) -> str:
+    """Why the call failed; empty where it succeeded."""
+    says_ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
+    # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
+    if not says_ok or (use.is_known and answers.find_match("failed", answers.without_notes(text))):
+        messages = (answers.own_error(text), event.data.error, facts.get("error"), text, "it was interrupted")
+        message = str(next(filter(None, messages))).removeprefix("### Error").strip()
+        return clean_line(message, 400) or "it failed"
+    return _unproved_check(event) or (answers.hidden_error(response, text, url) if use.is_known else "")
 
 
 def _unproved_check(event: Event) -> str:
@@ -95,48 +103,11 @@ def _unproved_check(event: Event) -> str:
     return ""
 
 
-def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result:
-    """The body is there while an event is handled; a replay reads what was made of it then."""
-    response = response_of(body)
-    text = text_of(response) or event.data.output or event.data.error
-    text = f"{text}\n{page}" if page else text
-    text = without_typed_code(text[:LARGEST_TEXT])
-    value, returned = _result_value(response, without_fields(text))
-    # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
-    text = f"{text}\n{returned}" if returned else text
-    facts = value if isinstance(value, Mapping) else {}
-    ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
-    # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
-    ok = bool(ok and not (use.is_known and _FAILED.match(without_notes(text))))
-    page_title, page_url = shown_page(use, text)
-    url = _first_text(facts, "url", "currentUrl") or _first_match(_URL, text) or page_url
-    unproved = _unproved_check(event) or (hidden_error(response, text, url) if use.is_known else "") if ok else ""
-    ok = ok and not unproved
-    problems = tuple(_find_problems(text))
-    return Result(
-        value=bound_value(value),
-        text=text,
-        ok=ok,
-        error="" if ok else unproved or _error_text(event, facts, text),
-        url=url,
-        title=_first_text(facts, "title", "pageTitle") or _first_match(_TITLE, text) or page_title,
-        status=_first_number(facts, "statusCode", "status") or int(_first_match(_STATUS, text) or 0),
-        errors=max(int(_first_match(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
-        console_errors=max(
-            int(_first_match(_COUNT, text) or 0),
-            sum(p["type"] == "console" and p["level"] == "error" for p in problems),
-        ),
-        problems=problems,
-        shots=tuple(_screenshot_paths(event, use, text, response)),
-        logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
-    )
-
-
 def split_result(result: Result, uses: Sequence[ToolUse]) -> list[Result]:
     """What each command of a command line did; shorter where the line broke off at one of them."""
     if len(uses) == 1:
         return [result]
-    failed = None if result.ok else broke_off_at(result.text, uses)
+    failed = None if result.ok else answers.broke_off_at(result.text, uses)
     pictures = list(result.shots)
     made = []
     for number, use in enumerate(uses if failed is None else uses[: failed + 1]):
@@ -153,16 +124,11 @@ def _with_asked(result: Result, use: ToolUse) -> Result:
     return replace(result, **{use.asks: last}) if use.asks else result
 
 
-def is_crash(error: str) -> bool:
-    """Whether the browser is gone, and not only one call of it failed."""
-    return bool(_CRASH.search(error))
-
-
 Judged = list[dict[str, Any]]
 
 
 def without_values(parts: tuple[Result, Judged, Judged], values: Iterable[str]) -> tuple[Result, Judged, Judged]:
-    """The same without what was typed: drivers repeat it in their answers."""
+    """Removes typed values: drivers repeat them in their answers."""
     hidden = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
     if not hidden:
         return parts
@@ -183,42 +149,45 @@ def _replace_matches(value: Any, pattern: re.Pattern[str]) -> Any:
 
 def text_of(response: Any) -> str:
     """What a person would read of it."""
-    if isinstance(response, str):
-        return response
     if isinstance(response, list):
-        parts = (part.get("text") for part in response if isinstance(part, Mapping))
-        return "\n".join(part for part in parts if isinstance(part, str))
+        return _joined(part.get("text") for part in response if isinstance(part, Mapping))
     if isinstance(response, Mapping):
-        streams = [response[name] for name in ("stdout", "stderr") if isinstance(response.get(name), str)]
-        return "\n".join(s for s in streams if s) or text_of(response.get("content") or response.get("result") or "")
-    return ""
+        streams = _joined(response.get(name) or None for name in ("stdout", "stderr"))
+        return streams or text_of(response.get("content") or response.get("result"))
+    return response if isinstance(response, str) else ""
+
+
+def _joined(parts: Iterable[Any]) -> str:
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def bound_value(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
-    """The same structure, small enough to keep for ever."""
+    """The same structure, small enough to keep for ever. `purse` holds the characters that are left."""
     purse = [LARGEST_VALUE] if purse is None else purse
     if isinstance(value, str):
-        shortened = value[: max(0, min(LONGEST_KEPT, purse[0]))]
-        purse[0] -= len(shortened) + 2
-        return shortened if len(shortened) == len(value) else f"{shortened}…"
+        return _bound_text(value, purse)
     purse[0] -= 8
+    if isinstance(value, int | float | bool | None):
+        return value
     if depth == 0 or purse[0] <= 0:
-        return value if isinstance(value, int | float | bool | None) else "…"
+        return "…"
     if isinstance(value, Mapping):
-        return {str(k)[:200]: bound_value(v, depth - 1, purse) for k, v in list(value.items())[:50] if purse[0] > 0}
+        entries = takewhile(lambda _: purse[0] > 0, list(value.items())[:50])
+        return {str(name)[:200]: bound_value(inner, depth - 1, purse) for name, inner in entries}
     if isinstance(value, list | tuple):
-        return [bound_value(v, depth - 1, purse) for v in value[:50] if purse[0] > 0]
-    return value if isinstance(value, int | float | bool | None) else str(value)[:200]
+        return [bound_value(inner, depth - 1, purse) for inner in takewhile(lambda _: purse[0] > 0, value[:50])]
+    return str(value)[:200]
+
+
+def _bound_text(text: str, purse: list[int]) -> str:
+    shortened = text[: max(0, min(LONGEST_KEPT, purse[0]))]
+    purse[0] -= len(shortened) + 2
+    return shortened if len(shortened) == len(text) else f"{shortened}…"
 
 
 def response_of(body: bytes) -> Any:
     """What the tool answered, in the agent's own payload."""
-    if not body:
-        return None
-    try:
-        payload = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return None
+    payload = decode_json(body)
     if not isinstance(payload, dict):
         return None
     return next((payload[name] for name in ("tool_response", "toolResult", "tool_output") if name in payload), None)
@@ -230,74 +199,53 @@ def _result_value(response: Any, text: str) -> tuple[Any, str]:
     A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
         return response, ""
-    decoded = _decoded(returned_text(text))
+    decoded = _decoded(answers.returned_text(text))
     returned = decoded if isinstance(decoded, str) else ""
     # A script may end with JSON.stringify(…).
     return _object_of(_decoded(decoded) if isinstance(decoded, str) else decoded, text), returned
 
 
 def _object_of(found: Any, text: str) -> Any:
-    if (
-        isinstance(found, list)
-        and found
-        and all(isinstance(one, dict) and one.get("impact") in IMPACTS for one in found)
-    ):
-        return {"violations": found}
     if isinstance(found, dict):
         return found
+    if isinstance(found, list) and found and all(_is_violation(one) for one in found):
+        return {"violations": found}
     return {"text": text} if text else {}
 
 
+def _is_violation(one: Any) -> bool:
+    return isinstance(one, dict) and one.get("impact") in IMPACTS
+
+
 def _decoded(text: str) -> Any:
-    if text[:1] not in ("{", "[", '"'):
-        return None
+    return decode_json(text) if text.startswith(("{", "[", '"')) else None
+
+
+def decode_json(text: str | bytes) -> Any:
+    """None for anything that is no JSON."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _error_text(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    message = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
-    return clean_line(str(message).removeprefix("### Error").strip(), 400)
-
-
-def _find_problems(text: str) -> Iterator[dict[str, str]]:
-    seen: set[str] = set()
-    for level, message in _CONSOLE.findall(text)[:200]:
-        said = _ARGUMENT_COUNT.sub("", message)
-        yield from _new_problem(seen, "console", "error" if level.lower() == "error" else "warning", said)
-    for method, url, status, words in requests_in(text):
-        if not status.isdigit() or int(status) >= 400:
-            yield from _new_problem(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
-
-
-def _new_problem(seen: set[str], kind: str, level: str, message: str) -> Iterator[dict[str, str]]:
-    text = clean_line(message, 300)
-    if text not in seen and len(seen) < MOST_PROBLEMS:
-        seen.add(text)
-        yield {"type": kind, "level": level, "message": text}
-
-
-def console_lines(text: str) -> list[dict[str, str]]:
-    return list(_find_problems(text))
 
 
 def _screenshot_paths(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
-    """The picture a browser call left: in a file, or in its answer.
-
-    Only a tool that makes screenshots is believed about files: a page may talk of any."""
-    sent = [IN_ANSWER] if use.is_known and next(images_in(response), "") else []
+    """The picture a browser call left: in a file, or in its answer."""
+    # Only a tool that makes screenshots is believed about files: a page may name any.
     wanted = sum(one.meaning == "screenshot" for one in (use, *use.following))
-    if not wanted:
-        return sent
-    arguments = event.data.input
-    linked = _LINKED.findall(text) or _SAVED.findall(text) or _IMAGE.findall(text)
-    requested = [
-        arguments[n] for n in _FILE_ARGUMENTS if isinstance(arguments, Mapping) and isinstance(arguments.get(n), str)
-    ]
-    named = list(dict.fromkeys(path.removeprefix("file://") for path in (linked or requested)))[:wanted]
-    return named or sent
+    files = (
+        list(dict.fromkeys(path.removeprefix("file://") for path in _named_files(event, text)))[:wanted]
+        if wanted
+        else []
+    )
+    is_sent = use.is_known and next(answers.images_in(response), "")
+    return files or ([IN_ANSWER] if is_sent else [])
+
+
+def _named_files(event: Event, text: str) -> list[str]:
+    """As the answer names them, else as the call asked for them."""
+    named = next((found for pattern in answers.patterns("picture") if (found := pattern.findall(text))), [])
+    return named or [path for name in _FILE_ARGUMENTS if isinstance(path := event.data.input.get(name), str)]
 
 
 def _first_text(facts: Mapping[str, Any], *names: str) -> str:
@@ -306,8 +254,3 @@ def _first_text(facts: Mapping[str, Any], *names: str) -> str:
 
 def _first_number(facts: Mapping[str, Any], *names: str) -> int:
     return next((facts[n] for n in names if isinstance(facts.get(n), int) and not isinstance(facts[n], bool)), 0)
-
-
-def _first_match(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return match[1].strip() if match else ""

@@ -2,9 +2,13 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import cache
+from itertools import dropwhile
 
 import msgspec
+
+from holdfast.features.uat.drivers.table import ShellDriver, ToolUse, shell_drivers
 
 HIDDEN = "[not kept]"
 # Bounds on what is read of a command line: characters, words, commands.
@@ -12,125 +16,18 @@ LONGEST_COMMAND = 20_000
 MOST_WORDS = 1_000
 MOST_COMMANDS = 50
 SHORTEST_PLAIN = 3
-"""Shorter values are taken out only where they stand alone: `1` is also in `@e1`."""
+"""Shorter values are taken out only as whole words: `1` is also in `@e1`."""
 
 
 DRIVER_FOLDERS = ("~/.agent-browser/tmp/screenshots",)
-"""Where drivers put screenshots that nobody named a file for."""
+"""Where drivers put screenshots without a file name."""
 
 
-def meanings(**tools: str) -> dict[str, str]:
-    """`click="a b"`: tools a and b click."""
-    return {tool: meaning.rstrip("_") for meaning, names in tools.items() for tool in names.split()}
-
-
-class ShellDriver(msgspec.Struct, frozen=True):
-    name: str
-    verbs: Mapping[str, str]
-    """First word that is no option → meaning."""
-    typed_from: Mapping[str, int]
-    """Verb → how many words behind it come before those that are typed or secret."""
-
-
-_PLAYWRIGHT_CLI = ShellDriver(
-    "playwright-cli",
-    meanings(
-        navigate="open goto tab-new",
-        back="go-back go-forward",
-        click="click dblclick check uncheck dialog-accept dialog-dismiss mousedown",
-        fill="fill type",
-        press="press keydown",
-        select="select",
-        upload="upload drop",
-        hover="hover mousemove",
-        drag="drag",
-        scroll="mousewheel",
-        screenshot="screenshot",
-        snapshot="snapshot find",
-        evaluate="eval run-code",
-        console="console",
-        network="requests request network",
-        close="close close-all kill-all",
-        tab="tab-list tab-select tab-close list show",
-    ),
-    {
-        "fill": 1,
-        "type": 0,
-        "select": 1,
-        "press": 0,
-        "keydown": 0,
-        "dialog-accept": 0,
-        "cookie-set": 1,
-        "localstorage-set": 1,
-        "sessionstorage-set": 1,
-    },
-)
-_AGENT_BROWSER = ShellDriver(
-    "agent-browser",
-    meanings(
-        navigate="open goto navigate",
-        back="back forward",
-        click="click dblclick tap check uncheck dialog focus",
-        fill="fill type keyboard",
-        press="press key keydown",
-        select="select",
-        upload="upload",
-        hover="hover",
-        drag="drag",
-        scroll="scroll swipe scrollintoview scrollinto",
-        screenshot="screenshot",
-        snapshot="snapshot get is find diff",
-        evaluate="eval",
-        wait="wait",
-        console="console errors",
-        network="network",
-        close="close quit exit",
-        tab="tab window frame",
-    ),
-    {
-        "fill": 1,
-        "type": 1,
-        "keyboard": 1,
-        "select": 1,
-        "press": 0,
-        "key": 0,
-        "keydown": 0,
-        "set credentials": 0,
-        "set headers": 0,
-        "cookies set": 1,
-        "storage local": 2,
-        "storage session": 2,
-        "clipboard write": 0,
-        "dialog accept": 0,
-    },
-)
-_CHROME_DEVTOOLS = ShellDriver(
-    "chrome-devtools",
-    meanings(
-        navigate="navigate_page new_page",
-        click="click click_at handle_dialog",
-        fill="fill fill_form type_text",
-        press="press_key",
-        upload="upload_file",
-        hover="hover",
-        drag="drag",
-        screenshot="take_screenshot",
-        snapshot="take_snapshot",
-        evaluate="evaluate_script",
-        wait="wait_for",
-        console="list_console_messages get_console_message",
-        network="list_network_requests get_network_request",
-        close="close_page stop",
-        tab="list_pages select_page",
-    ),
-    {"fill": 1, "fill_form": 0, "type_text": 0, "press_key": 0},
-)
-SHELL_DRIVERS = {driver.name: driver for driver in (_PLAYWRIGHT_CLI, _AGENT_BROWSER, _CHROME_DEVTOOLS)}
-_OTHER_NAMES = {"@playwright/cli": "playwright-cli"}
 _FLOWS = {"maestro": ("test",)}
 """Programs whose one command plays a whole flow."""
-PROGRAMS = (*SHELL_DRIVERS, *_OTHER_NAMES, *_FLOWS)
-# Words that may stand before the program itself.
+_BATCH = "agent-browser"
+"""The program that takes a batch of commands as JSON."""
+# Words that may come before the program itself.
 _RUNNERS = frozenset(
     ("npx", "bunx", "pnpm", "yarn", "npm", "bun", "uvx", "dlx", "exec", "x", "sudo", "env", "time", "timeout")
 )
@@ -141,20 +38,14 @@ _REDIRECTION = frozenset("<>&|")
 _LOCATES_BY_NUMBER = "nth"
 
 
-class BrowserCommand(msgspec.Struct, frozen=True):
-    """One command of a driver within a command line."""
-
-    driver: str
-    meaning: str
-    address: str = ""
-    typed: tuple[str, ...] = ()
-    asks: str = ""
-    """`title` or `url`: its whole answer is that of the page."""
+@cache
+def programs() -> tuple[str, ...]:
+    return (*shell_drivers(), *_FLOWS)
 
 
-def parse_browser_commands(command: str) -> list[BrowserCommand]:
+def parse_browser_commands(command: str) -> list[ToolUse]:
     """All of a line, in their order: `agent-browser fill @e1 ada && agent-browser click @e3` has two."""
-    if not any([program in command for program in PROGRAMS]):  # noqa: C419 - a list is quicker for so few
+    if not any([program in command for program in programs()]):  # noqa: C419 - a list is quicker for so few
         return []
     found = (one for words in split_commands(command) for one in _of_words(words))
     return [one for one, _ in zip(found, range(MOST_COMMANDS), strict=False)]
@@ -185,7 +76,7 @@ def _split_words(command: str) -> list[str]:
 
 
 def _without_redirections(words: list[str]) -> list[str]:
-    """Without `> file` wherever it stands: what is typed may come behind it."""
+    """Without `> file`: typed words may come after it."""
     left: list[str] = []
     is_target = False
     for word in words:
@@ -201,29 +92,31 @@ def _without_redirections(words: list[str]) -> list[str]:
     return left
 
 
-def _of_words(words: list[str]) -> Iterator[BrowserCommand]:
-    while words and (words[0] in _RUNNERS or _is_prefix(words[0])):
-        words = words[1:]
-    program = _program(words[0]) if words else ""
+def _of_words(words: list[str]) -> Iterator[ToolUse]:
+    words = list(dropwhile(lambda word: word in _RUNNERS or _is_prefix(word), words))
+    if not words:
+        return
+    program = _program(words[0])
     if words[1:] and words[1] in _FLOWS.get(program, ()):
-        yield BrowserCommand(program, "other")
-    driver = SHELL_DRIVERS.get(program)
+        yield ToolUse(program, "other")
+    driver = shell_drivers().get(program)
     if driver is not None:
         yield from _of_driver(driver, words[1:])
-    elif words and words[-1].startswith("[["):  # echo '[["open", …], …]' | agent-browser batch
-        yield from (one for line in _json_lines(words[-1]) for one in _of_driver(_AGENT_BROWSER, line))
+    elif words[-1].startswith("[["):  # echo '[["open", …], …]' | agent-browser batch
+        batch_driver = shell_drivers()[_BATCH]
+        yield from (one for line in _json_lines(words[-1]) for one in _of_driver(batch_driver, line))
 
 
 def _is_prefix(word: str) -> bool:
-    """What may stand before a program: an assignment, an option of a runner, its number of seconds."""
+    """Whether a word may come before a program: an assignment, an option of a runner, its number of seconds."""
     # `FOO=1`, but not a path or an address that has `=` further on.
     return word.startswith("-") or "=" in word.partition("/")[0] or word.rstrip("smh").isdigit()
 
 
 def _program(word: str) -> str:
     # `@playwright/cli@latest` has a version behind the second @.
-    name = _OTHER_NAMES.get(re.sub(r"(?<=.)@[^@/]*$", "", word), "")
-    return name or word.rpartition("/")[2].partition("@")[0]
+    package = re.sub(r"(?<=.)@[^@/]*$", "", word)
+    return package if package in shell_drivers() else word.rpartition("/")[2].partition("@")[0]
 
 
 def _json_lines(text: str) -> list[list[str]]:
@@ -233,31 +126,32 @@ def _json_lines(text: str) -> list[list[str]]:
         return []
 
 
-def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[BrowserCommand]:
+def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[ToolUse]:
     plain = [word for word in words if not _OPTION.fullmatch(word)]
-    if not plain:
-        return
     # `batch "open x" "click @e1"` has a whole command in each word.
     if "batch" in plain[:3]:
         for line in plain[plain.index("batch") + 1 :]:
             yield from _of_driver(driver, _split_words(line))
-        return
-    # An option's value may stand before the verb: `agent-browser --session s1 snapshot`.
-    at = next((n for n, word in enumerate(plain[:6]) if _is_verb(driver, word)), 0)
+    elif plain:
+        yield _single_command(driver, plain, words)
+
+
+def _single_command(driver: ShellDriver, plain: list[str], words: list[str]) -> ToolUse:
+    # An option's value may precede the verb: `agent-browser --session s1 snapshot`.
+    at = next((n for n, word in enumerate(plain[:6]) if driver.is_verb(word)), 0)
     verb, behind = plain[at], plain[at + 1 :]
-    if driver is _AGENT_BROWSER and verb == "find" and len(behind) > 1:
+    if verb == driver.locator and len(behind) > 1:
         verb, behind = _located(behind)
-    meaning = driver.verbs.get(verb, "other")
-    address = behind[0] if meaning == "navigate" and behind else ""
-    if driver is _CHROME_DEVTOOLS and meaning == "navigate":
-        # Its address may be an option: `--url=http://x`.
-        address = next((word for word in words if "://" in word), "").rpartition("=")[2]
+    meaning = driver.tools.get(verb, "other")
+    address = _address(driver, behind, words) if meaning == "navigate" else ""
     asks = behind[0] if verb == "get" and behind[:1] in (["title"], ["url"]) else ""
-    yield BrowserCommand(driver.name, meaning, address, tuple(_typed_words(driver, verb, behind)), asks)
+    return ToolUse(driver.name, meaning, address, asks=asks, typed=tuple(_typed_words(driver, verb, behind)))
 
 
-def _is_verb(driver: ShellDriver, word: str) -> bool:
-    return word in driver.verbs or any(name.partition(" ")[0] == word for name in driver.typed_from)
+def _address(driver: ShellDriver, behind: list[str], words: list[str]) -> str:
+    if driver.address_option:
+        return next((word for word in words if "://" in word), "").rpartition("=")[2]
+    return behind[0] if behind else ""
 
 
 def _located(behind: list[str]) -> tuple[str, list[str]]:
@@ -275,7 +169,7 @@ def _typed_words(driver: ShellDriver, verb: str, behind: list[str]) -> list[str]
         behind = behind[1 + driver.typed_from[two] :]
     elif verb in driver.typed_from:
         skipped = driver.typed_from[verb]
-        # Who leaves the element out types what is left.
+        # Without the element, all words are typed.
         behind = behind[skipped:] if len(behind) > skipped else behind
     else:
         return []

@@ -1,4 +1,4 @@
-"""Screenshots are copied to where they stay, console logs are read: only images, only from inside the project."""
+"""Copies screenshots and reads console logs: only images, only from inside the project."""
 
 import base64
 import io
@@ -9,13 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.drivers.answers import images_in
-from holdfast.features.uat.drivers.results import IN_ANSWER, console_lines, response_of
+from holdfast.features.uat.drivers.answers import find_problems, images_in
+from holdfast.features.uat.drivers.results import IN_ANSWER, decode_json, response_of
 from holdfast.features.uat.drivers.shell import DRIVER_FOLDERS
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.files import keyed_run_event, places_of
@@ -34,14 +32,6 @@ MOST_IN_A_SECOND = 50
 COLLECT_MODE = 0o644
 # The first bytes decide what a file is, not its name.
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp"}
-
-
-class _TranscriptMessage(msgspec.Struct):
-    content: list[Any]
-
-
-class _TranscriptEntry(msgspec.Struct):
-    message: _TranscriptMessage
 
 
 class _Unusable(Exception):
@@ -67,7 +57,7 @@ def _screenshot_event(call: JobCall, doc: Run, event: Event, name: str, settings
         facts |= {"name": path.stem, "path": str(path), "size": len(image), "success": True}
     except (_Unusable, UnsafePath, OSError) as error:
         facts |= {"success": False, "problem": f"screenshot {name!r}: {error}"[:300]}
-    # The key has the event and the name: a job that runs again tells of the same picture.
+    # The key has the event and the name: a job that runs again reports the same picture.
     return keyed_run_event(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
 
 
@@ -83,17 +73,16 @@ def _read_image(call: JobCall, doc: Run, event: Event, name: str, settings: UatS
         image = _read_named(Path(event.data.cwd or doc.project, name), doc, settings)
     except (_Unusable, OSError):
         # Where the file cannot be used, the picture may have come with the answer itself.
-        sent = _sent_along(call, event)
-        if sent is None:
+        image = _sent_along(call, event)
+        if not image:
             raise
-        image = sent
     if not image_suffix(image):
         raise _Unusable("it is no PNG, JPEG or WebP image")
     return image
 
 
 def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
-    """A picture of its own, or one in a trace."""
+    """A picture file, or a picture in a trace."""
     archive, inner, member = str(path).partition(f".zip{MEMBER}")
     if not inner:
         return read_inside(path, doc, settings, LARGEST_IMAGE)
@@ -109,7 +98,7 @@ def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
 
 
 def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> bytes:
-    """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
+    """Reads a plain file in the project or in a folder the person allowed."""
     own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
     allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not is_inside_folders(path, allowed):
@@ -130,14 +119,14 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     return content
 
 
-def _sent_along(call: JobCall, event: Event) -> bytes | None:
+def _sent_along(call: JobCall, event: Event) -> bytes:
     """Some servers send the image in their answer; a small one is still whole in the log."""
     source = call.reader.event(event.data.of)
     if source is None or not source.body:
-        return None
+        return b""
     # A large picture is cut where the payload is kept; the agent's own transcript has it whole.
     parts = chain(images_in(response_of(source.body)), _images_in_transcript(source))
-    return next((image for part in parts if (image := _decoded_image(part))), None)
+    return next(filter(None, map(_decoded_image, parts)), b"")
 
 
 def _decoded_image(part: str) -> bytes:
@@ -150,12 +139,19 @@ def _decoded_image(part: str) -> bytes:
 def _images_in_transcript(source: Event) -> Iterator[str]:
     """Claude Code writes a tool's answer into its transcript, under the id of the call."""
     path, call = source.data.transcript, source.data.call
-    if not (path.endswith(".jsonl") and call):
-        return
-    # From the end: the answer of this call is among the newest entries.
-    for text in reversed(_end_of_file(Path(path)).splitlines()):
-        if call.encode() in text and b'"image"' in text:
-            yield from _images_of_call(text, call)
+    if path.endswith(".jsonl") and call:
+        # From the end: the answer of this call is among the newest entries.
+        for text in reversed(_end_of_file(Path(path)).splitlines()):
+            if call.encode() in text and b'"image"' in text:
+                yield from _images_of_call(decode_json(text), call)
+
+
+def _images_of_call(entry: Any, call: str) -> Iterator[str]:
+    message = entry.get("message") if isinstance(entry, dict) else None
+    parts = message.get("content") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, dict) and part.get("tool_use_id") == call:
+            yield from images_in(part.get("content"))
 
 
 def _end_of_file(path: Path) -> bytes:
@@ -167,22 +163,12 @@ def _end_of_file(path: Path) -> bytes:
         return b""
 
 
-def _images_of_call(text: bytes, call: str) -> Iterator[str]:
-    try:
-        entry = msgspec.json.decode(text, type=_TranscriptEntry)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
-        return
-    for part in entry.message.content:
-        if isinstance(part, dict) and part.get("tool_use_id") == call:
-            yield from images_in(part.get("content"))
-
-
 def image_suffix(image: bytes) -> str:
     return next((name for magic, name in IMAGES.items() if image.startswith(magic)), "")
 
 
 def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
-    """S3-8's name; several pictures of one second are told apart."""
+    """S3-8's name, with a number for further pictures of the same second."""
     paths = places_of(doc)
     if paths is None:
         raise _Unusable("this run has no folder")
@@ -192,14 +178,10 @@ def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Map
     for number in range(1, MOST_IN_A_SECOND):
         path = folder / f"{name}{f'-{number}' if number > 1 else ''}{image_suffix(image)}"
         # The job may run again after a crash: the same picture keeps its name.
-        if not os.path.lexists(path) or _is_same_image(path, image):
+        if not os.path.lexists(path) or (path.is_file() and not path.is_symlink() and path.read_bytes() == image):
             call.put(File(path, image, COLLECT_MODE, hidden=folder.parent))
             return path
     raise _Unusable("too many pictures in one second")
-
-
-def _is_same_image(path: Path, image: bytes) -> bool:
-    return not path.is_symlink() and path.is_file() and path.read_bytes() == image
 
 
 def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
@@ -211,7 +193,7 @@ def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator
             continue
         lines = text.decode("utf-8", "replace").splitlines()
         new_lines = lines[max(0, first - 1) : last or None] if first else lines
-        for number, entry in enumerate(console_lines("\n".join(new_lines))):
+        for number, entry in enumerate(find_problems("\n".join(new_lines))):
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
-            # The key has the number of the line: a job that runs again tells nothing twice.
+            # The key has the number of the line: a job that runs again reports nothing twice.
             yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

@@ -37,23 +37,19 @@ def run_health_check(call: JobCall) -> list[Event]:
 
 
 def check_url(url: str, criteria: Conditions, hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
-    problem = url_refusal_reason(url, hosts)
-    if problem:
-        return False, {"url": clean_line(url, 300), "error": problem}
+    shown = {"url": clean_line(url, 300)}
+    if problem := url_refusal_reason(url, hosts):
+        return False, {**shown, "error": problem}
     began = time.monotonic()
     try:
         status, text = _http_get(url)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return False, {"url": clean_line(url, 300), "error": clean_line(error, 200) or type(error).__name__}
+        return False, {**shown, "error": clean_line(error, 200) or type(error).__name__}
     ms = int((time.monotonic() - began) * 1000)
-    result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
+    result = Result(value={}, text=text, ok=status < 400, url=url, status=status, ms=ms)
     # An expected status is judged with the other conditions; without one anything below 400 is good.
-    good = result.ok if criteria.status is None else True
-    return good and meets_conditions(criteria, result, ms, None, ""), {
-        "url": clean_line(url, 300),
-        "statusCode": status,
-        "loadTime": ms,
-    }
+    good = (result.ok or criteria.status is not None) and meets_conditions(criteria, result)
+    return good, {**shown, "statusCode": status, "loadTime": ms}
 
 
 def url_refusal_reason(url: str, hosts: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Opens pictures in a process of its own: pictures come from pages that nobody vouches for, and a decoder may fail or eat memory.
+"""Opens pictures in a separate process: they come from untrusted pages, and a decoder may crash or use up memory.
 
 `python picture_program.py compare BEFORE AFTER [DIFFERENCE]` prints `share`, the part of the pixels that differ, and a `note`.
 `python picture_program.py shrink WIDTH HEIGHT` reads pictures, each after its length in four bytes, and prints small ones.

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.files import keyed_run_event, places_of
+from holdfast.features.uat.files import keyed_run_event, places_of, problem_event
 from holdfast.features.uat.record import load_record
 from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
@@ -27,8 +27,7 @@ def report_event(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> E
     try:
         return keyed_run_event(doc, "uat.reported", call.now, key, reports=_write_reports(call, doc, formats))
     except (UnsafePath, OSError) as error:
-        message = f"the report could not be written: {error}"[:300]
-        return keyed_run_event(doc, "uat.problem", call.now, key, level="warning", type="report", message=message)
+        return problem_event(doc, call.now, error, "report")
 
 
 def _write_reports(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:

@@ -44,33 +44,27 @@ def handle_request(call: JobCall) -> list[Event]:
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
-def _load_requested_run(call: JobCall, event: Event) -> Run:
-    return load_record(call.reader, event.data.uat).doc
+def _handle_report(call: JobCall, event: Event) -> list[Event]:
+    doc = load_record(call.reader, event.data.uat).doc
+    return [reports.report_event(call, doc, event.data.formats or ("html",), "asked")]
 
 
-def _handle_report(call: JobCall, event: Event) -> Event:
-    return reports.report_event(call, _load_requested_run(call, event), event.data.formats or ("html",), "asked")
-
-
-def _handle_recovery(call: JobCall, event: Event) -> Event:
-    doc = _load_requested_run(call, event)
+def _handle_recovery(call: JobCall, event: Event) -> list[Event]:
+    doc = load_record(call.reader, event.data.uat).doc
     paths = files.places_of(doc)
     if paths is None:
-        return _answer_event(doc, "uat.restored", call.now, was="missing", now="missing", path="")
+        return [files.run_event(doc, "uat.restored", call.now, was="missing", now="missing", path="")]
     path = session_file.target_files(paths, doc, call.reader)[-1]
     was, before = session_file.file_condition(path), tend.bytes_of(path)
     session_file.put_run_files(call, doc)
     # Readable but not what the log says: a changed digit is damage too.
     was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
-    return _answer_event(doc, "uat.restored", call.now, was=was, now=session_file.file_condition(path), path=str(path))
+    now = session_file.file_condition(path)
+    return [files.run_event(doc, "uat.restored", call.now, was=was, now=now, path=str(path))]
 
 
-def _answer_event(doc: Run, kind: str, at: int, **data: Any) -> Event:
-    return Event(key="", kind=kind, at=at, session=doc.session, project=doc.project, data={"uat": doc.id, **data})
-
-
-def _handle_new_scenario(call: JobCall, event: Event) -> Event:
-    """A first scenario, the schema beside it, and what git should not keep."""
+def _handle_new_scenario(call: JobCall, event: Event) -> list[Event]:
+    """A first scenario, its schema, and a .gitignore."""
     settings = call.settings(event.project) or DEFAULTS
     paths = RunFolders(Path(root_of(event.project, settings.root)), event.project)
     paths.ready(paths.scenarios)
@@ -79,20 +73,20 @@ def _handle_new_scenario(call: JobCall, event: Event) -> Event:
             call.put(File(path, content, REQUESTS_MODE))
     plans, mistakes = load_catalogue(paths.scenarios)
     data = {"scenarios": plans, "problems": [str(m) for m in mistakes[:MOST_MISTAKES]]}
-    return Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)
+    return [Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)]
 
 
-def _handle_comparison(call: JobCall, event: Event) -> Event:
+def _handle_comparison(call: JobCall, event: Event) -> list[Event]:
     one, other = load_record(call.reader, event.data.uat), load_record(call.reader, event.data.with_)
     paths = files.places_of(other.doc)
     folder = paths.ready(paths.screenshots(other.doc.id)) if paths else None
     pairs = [_compare_picture_pair(call, pair, folder, one.doc.id) for pair in comparison.pair_screenshots(one, other)]
     report = _comparison_page(call, one, other, pairs, paths) if paths else ""
-    return _answer_event(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
+    return [files.run_event(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})]
 
 
 def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
-    """In a process of its own: a decoder that fails on a hostile picture fails alone."""
+    """In a separate process: a hostile picture can only crash that."""
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
     target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
@@ -111,7 +105,7 @@ def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict
     return str(path)
 
 
-def _handle_cleanup(call: JobCall, event: Event) -> Event:
+def _handle_cleanup(call: JobCall, event: Event) -> list[Event]:
     """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
     settings = call.settings(event.project) or DEFAULTS
     root = root_of(event.project, settings.root)
@@ -123,7 +117,7 @@ def _handle_cleanup(call: JobCall, event: Event) -> Event:
         removed = [str(p) for p in tend.sweep_temp_files(paths, time.time())]
         removed += _remove_old_runs(call, paths, event.project, limit, dry=event.data.dry)
     data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
-    return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
+    return [Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
 
 
 def _remove_old_runs(call: JobCall, paths: RunFolders, project: str, limit: int, *, dry: bool) -> list[str]:
@@ -141,13 +135,18 @@ def _remove_run_files(call: JobCall, paths: RunFolders, doc: Run, *, dry: bool) 
     # The session's file may belong to a later run of the session.
     if session_file.latest_run_id(call.reader, doc.session) == doc.id:
         candidates += [paths.session_file(doc.session), paths.backup_file(doc.session)]
-    there = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]
-    for path in there if not dry else ():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    return [str(path) for path in there]
+    found = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]
+    if not dry:
+        for path in found:
+            _remove_path(path)
+    return [str(path) for path in found]
+
+
+def _remove_path(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _handle_maintenance(call: JobCall, event: Event) -> list[Event]:
@@ -157,15 +156,11 @@ def _handle_maintenance(call: JobCall, event: Event) -> list[Event]:
     return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
 
 
-def _as_single_event(handler: Callable[[JobCall, Event], Event]) -> Callable[[JobCall, Event], list[Event]]:
-    return lambda call, event: [handler(call, event)]
-
-
 WHAT: dict[str, Callable[[JobCall, Event], list[Event]]] = {
-    "report": _as_single_event(_handle_report),
-    "recover": _as_single_event(_handle_recovery),
-    "init": _as_single_event(_handle_new_scenario),
-    "compare": _as_single_event(_handle_comparison),
-    "clean": _as_single_event(_handle_cleanup),
+    "report": _handle_report,
+    "recover": _handle_recovery,
+    "init": _handle_new_scenario,
+    "compare": _handle_comparison,
+    "clean": _handle_cleanup,
     "tend": _handle_maintenance,
 }

@@ -9,7 +9,6 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
-from holdfast.features.uat.files import keyed_run_event
 from holdfast.features.uat.folders import RunFolders
 from holdfast.features.uat.record import load_record
 from holdfast.features.uat.state import SESSION_RUNS, Run
@@ -20,19 +19,10 @@ WRITE_MODE = 0o644
 
 def write_session_file(call: JobCall) -> list[Event]:
     doc = load_record(call.reader, str(call.job.payload["uat"])).doc
-    return _write_or_report(call, doc)
-
-
-def _write_or_report(call: JobCall, doc: Run) -> list[Event]:
     try:
         put_run_files(call, doc)
     except (UnsafePath, OSError) as error:
-        message = str(error)[:300]
-        return [
-            keyed_run_event(
-                doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message
-            )
-        ]
+        return [files.problem_event(doc, call.now, error, "file")]
     return []
 
 
@@ -68,4 +58,4 @@ def file_condition(path: Path) -> str:
         return "missing"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "damaged"
-    return "good" if files.is_valid_document(content) else "damaged"
+    return "good" if not files.missing_fields(content) else "damaged"

@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,7 @@ def runs_with_status(call: JobCall, status: str) -> Iterator[Run]:
         yield from (doc for _, doc in page)
         if len(page) < PAGE:
             return
-        key, last = page[-1]
-        before = (last.at, key)
+        before = (page[-1][1].at, page[-1][0])
 
 
 def _tend_run(call: JobCall, doc: Run) -> list[Event]:
@@ -54,45 +54,30 @@ def _tend_run(call: JobCall, doc: Run) -> list[Event]:
     # By the last event of the run, in milliseconds.
     old = call.now - doc.at > hours * HOUR
     if doc.status == ACTIVE and old:
-        return _expire_run(call, doc)
+        return list(run_ending_events(doc, call.now, "expired", partial(_expired_event, doc, call.now)))
     try:
         return archive_run(call, doc) if old or doc.reason == "expired" else restore_session_file(call, doc)
     except (UnsafePath, OSError) as error:
-        message = f"{error}"[:300]
-        return [
-            keyed_run_event(
-                doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message
-            )
-        ]
+        return [files.problem_event(doc, call.now, error, "file")]
 
 
-def _expire_run(call: JobCall, doc: Run) -> list[Event]:
-    def make(kind: str, **data: Any) -> Event:
-        return keyed_run_event(
-            doc, kind, call.now, f"expired/{data.get('n', '')}", **{k: v for k, v in data.items() if k != "uat"}
-        )
-
-    return list(run_ending_events(doc, call.now, "expired", make))
+def _expired_event(doc: Run, now: int, kind: str, /, **data: Any) -> Event:
+    return keyed_run_event(doc, kind, now, f"expired/{data.get('n', '')}", **data)
 
 
 def archive_run(call: JobCall, doc: Run) -> list[Event]:
     """The copy in the archive first, then the session's file, its backup and its lock."""
-    paths = files.places_of(doc)
-    if paths is None or not Path(doc.project or "/").is_dir():
-        return [keyed_run_event(doc, "uat.archived", call.now, "once", path="")]
-    path = paths.archive_file(doc.id)
-    paths.ready(path.parent)
-    call.put(File(path, files.render_run_file(load_record(call.reader, doc.id)), WRITE_MODE))
-    # The session's file belongs to its latest run: an older one must not remove it.
-    if latest_run_id(call.reader, doc.session) == doc.id:
-        _remove_session_files(paths, doc.session)
-    return [keyed_run_event(doc, "uat.archived", call.now, "once", path=str(path))]
-
-
-def _remove_session_files(paths: RunFolders, session: str) -> None:
-    paths.ready(paths.session_file(session).parent)
-    for path in (paths.session_file(session), paths.backup_file(session), paths.lock_file(session)):
-        path.unlink(missing_ok=True)
+    paths, path = files.places_of(doc), None
+    if paths is not None and Path(doc.project or "/").is_dir():
+        path = paths.archive_file(doc.id)
+        paths.ready(path.parent)
+        call.put(File(path, files.render_run_file(load_record(call.reader, doc.id)), WRITE_MODE))
+        # The session's file belongs to its latest run: an older one must not remove it.
+        if latest_run_id(call.reader, doc.session) == doc.id:
+            paths.ready(paths.session_file(doc.session).parent)
+            for file in (paths.session_file, paths.backup_file, paths.lock_file):
+                file(doc.session).unlink(missing_ok=True)
+    return [keyed_run_event(doc, "uat.archived", call.now, "once", path=str(path or ""))]
 
 
 def restore_session_file(call: JobCall, doc: Run) -> list[Event]:

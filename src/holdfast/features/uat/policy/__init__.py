@@ -1,4 +1,4 @@
-"""What an agent is told: that a run is recorded, how one could begin, where one stands. Nothing is ever refused."""
+"""Context for the agent: that a run is recorded, how to begin one, how far it is. UAT never refuses anything."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,17 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, clean_line
-from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns, detect
+from holdfast.features.uat.state import (
+    CATALOGUES,
+    NO_PLAN,
+    PLANS,
+    RUNS,
+    SESSION_RUNS,
+    RecentCall,
+    Run,
+    SessionRuns,
+    detect,
+)
 from holdfast.features.uat.state.step_match import use_of_event
 
 MOST_TOLD = 12
@@ -61,19 +71,23 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSe
 def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision | None:
     """A call or an assertion has failed and this is the next call: once for each failure.
 
-    Not at the end of the failed call: an agent's hook there is answered before anybody thinks about it."""
+    Not at the end of the failed call: an agent's hook there is answered before anything decides."""
     last = doc.last[-1] if doc.last else None
     # Another call has begun since: the reminder was given with that one.
-    if last is None or doc.n > last.n + 1:
+    if last is None or doc.n > last.n + 1 or not (_missed(doc, last) or not last.ok):
         return None
-    missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
     use = use_of_event(event, settings.drivers)
-    if (last.ok and not missed) or not use.is_known or use.meaning == "screenshot":
+    if not use.is_known or use.meaning == "screenshot":
         return None
     return _context_decision(
         f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
         "step again or go on."
     )
+
+
+def _missed(doc: Run, call: RecentCall) -> bool:
+    """Whether an assertion failed with this call."""
+    return any(a.step == call.step and a.result == FAILED and a.at == call.at for a in doc.assertions)
 
 
 def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
@@ -89,18 +103,19 @@ def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: 
 
 
 def _describe_steps(plan: Plan, current: int = 0) -> str:
-    listed = [
-        f"{n}. {clean_line(step.description or step.action, 80)}"
-        for n, step in enumerate(plan.steps, 1)
-        if n >= current
-    ]
+    steps = [clean_line(step.description or step.action, 80) for step in plan.steps]
+    listed = [f"{n}. {text}" for n, text in enumerate(steps, 1) if n >= current]
     more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
+    # The assertion fails where axe never ran, and nothing else would make the agent run it.
+    asks_axe = any(one.max_violations is not None for one in plan.assertions)
+    axe = " Also run axe-core in the page and return its violations." if asks_axe else ""
+    first = "" if current else _describe_preconditions(plan)
+    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}.{axe}" if listed else first
+
+
+def _describe_preconditions(plan: Plan) -> str:
     before = "; ".join(clean_line(one, 80) for one in plan.preconditions[:MOST_TOLD])
-    first = f"First make sure: {before}. " if before and not current else ""
-    # The assertion fails where axe never ran, and nothing else would tell the agent to run it.
-    axe = any(one.max_violations is not None for one in plan.assertions)
-    last = " Also run axe-core in the page and return its violations." if axe else ""
-    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}.{last}" if listed else first
+    return f"First make sure: {before}. " if before else ""
 
 
 def _context_decision(text: str) -> Decision:

@@ -1,25 +1,19 @@
-"""What an event means for a run, by the rules of the moment. Recorded, so that replay needs no rules."""
+"""Derives run events from hooks by the current rules; they are recorded, so a replay needs no rules."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.drivers import assertions, hide_typed, is_unknown_driver, results
-from holdfast.features.uat.drivers.answers import page_text, without_fields
+from holdfast.features.uat.drivers.answers import is_crash, page_text, without_fields
 from holdfast.features.uat.drivers.evidence import WholeCall, clean_value, whole_call
-from holdfast.features.uat.drivers.results import Result, bound_value, is_crash, result_of, without_values
+from holdfast.features.uat.drivers.results import Result, bound_value, result_of, without_values
 from holdfast.features.uat.folders import root_of
-from holdfast.features.uat.settings import (
-    ACTIVE,
-    CUTS_OFF,
-    DEFAULTS,
-    ENDINGS,
-    REASONS,
-    UatSettings,
-    run_id,
-)
+from holdfast.features.uat.settings import ACTIVE, CUTS_OFF, DEFAULTS, ENDINGS, REASONS, UatSettings, run_id
 from holdfast.features.uat.state import (
     CATALOGUES,
     NO_PLAN,
@@ -27,6 +21,7 @@ from holdfast.features.uat.state import (
     RUNS,
     SESSION_RUNS,
     OpenCall,
+    Prompt,
     Run,
     SessionRuns,
     detect,
@@ -64,28 +59,16 @@ def derived_uat_event(event: Event, kind: str, **data: Any) -> Event:
 
 
 def run_start_data(plan: Plan, settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
-    """The data of `uat.started`, whoever begins the run."""
+    """The data of `uat.started`."""
     return {"plan": plan, "mode": settings.mode, "root": root_of(project, settings.root), **data}
 
 
 def interrupted_calls(doc: Run, at: int, why: str) -> Iterator[dict[str, Any]]:
     """The data of `uat.call_ended` for each call that was under way when everything stopped."""
     for entry in doc.open.values():
-        yield {
-            "uat": doc.id,
-            "n": entry.n,
-            "call": entry.call,
-            "tool": entry.tool,
-            "step": entry.step,
-            "matched": entry.matched,
-            "ms": max(0, at - entry.at),
-            "began": entry.at,
-            "ok": False,
-            "interrupted": True,
-            "error": f"interrupted: {why}",
-            "parameters": {},
-            "result": {},
-        }
+        same = {name: getattr(entry, name) for name in ("n", "call", "tool", "step", "matched")}
+        cut_off = {"ok": False, "interrupted": True, "error": f"interrupted: {why}", "parameters": {}, "result": {}}
+        yield {**same, **cut_off, "uat": doc.id, "ms": max(0, at - entry.at), "began": entry.at}
 
 
 def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]) -> Iterator[Event]:
@@ -93,7 +76,7 @@ def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]
     for data in interrupted_calls(doc, at, REASONS.get(reason, reason)):
         cut = make("uat.call_ended", **data)
         yield cut
-        # The verdict below is made on the run as it stands after these calls.
+        # The verdict below is that of the run after these calls.
         doc = run.reduce_run(doc, cut) or doc
     over = make("uat.ended", uat=doc.id, reason=reason)
     yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict_of_ended_run(doc, over))
@@ -110,7 +93,9 @@ def _end_active_run(event: Event, doc: Run | None, reason: str) -> Following:
 def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     if mine.active:
         return _call_started(state, event, mine.active, settings)
-    return _detect_scenario(state, event, mine, settings) if mine.prompt and settings.enabled else ()
+    if mine.prompt and settings.enabled:
+        return _detect_scenario(state, event, mine, mine.prompt, settings)
+    return ()
 
 
 def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
@@ -122,12 +107,9 @@ def _call_started(state: State, event: Event, run_id: str, settings: UatSettings
     if _is_recorded_call(number, call, plan):
         yield derived_uat_event(event, "uat.call_started", uat=run_id, **_call_start_data(event, doc, number, call))
     elif is_unknown_driver(event.tool, call.arguments, settings.drivers) and event.tool not in doc.unknown_tools:
-        yield derived_uat_event(event, "uat.problem", uat=run_id, **_unknown_tool(event.tool, doc))
-
-
-def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
-    message = f"{tool} looks like a browser tool that is not known; say what it does with `uat.drivers`"
-    return {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": tool}
+        message = f"{event.tool} looks like a browser tool that is not known; say what it does with `uat.drivers`"
+        problem = {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": event.tool}
+        yield derived_uat_event(event, "uat.problem", uat=run_id, **problem)
 
 
 def _call_start_data(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
@@ -140,35 +122,30 @@ def _is_recorded_call(number: int, call: Called, plan: Plan) -> bool:
     return bool(number) or call.use.is_known or (not plan.steps and call.action == "shell")
 
 
-def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
-    known = CATALOGUES.get(state, event.project)
-    scenarios = known.scenarios if known else {}
+def _detect_scenario(state: State, event: Event, mine: SessionRuns, prompt: Prompt, settings: UatSettings) -> Following:
     call = call_of_event(event, settings.drivers, whole_call(event).given)
-    text = mine.prompt.text if mine.prompt else ""
-    # Scenarios that this prompt began already do not begin again.
-    left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
-    if mine.used:  # one prompt may order several scenarios, but then it has to name them
-        left = {name: left[name] for name in detect.named_scenarios(text, left)}
-        if not left:
-            return
-    assessment = detect.assess_prompt(text, left, call)
-    facts = {"confidence": min(assessment.score, 100), "reasons": list(assessment.reasons)}
-    if assessment.score >= settings.start_at and assessment.scenario:
+    scenarios = _scenarios_left(state, event, mine, prompt)
+    if mine.used and not scenarios:
+        return
+    found = detect.assess_prompt(prompt.text, scenarios, call)
+    if found.score >= settings.start_at and found.scenario:
         # The id is made from the event's time and key: a replay makes the same one.
-        new = run_id(event.at, event.key)
-        plan = left[assessment.scenario]
+        new, plan = run_id(event.at, event.key), scenarios[found.scenario]
         fresh = run.new_run(derived_uat_event(event, "uat.started", uat=new, plan=plan))
         first = _call_start_data(event, fresh, choose_step(plan, fresh, call), call)
-        data = run_start_data(plan, settings, event.project, message=text, auto=True, first=first, **facts)
+        facts = {"confidence": min(found.score, 100), "reasons": list(found.reasons), "first": first}
+        data = run_start_data(plan, settings, event.project, message=prompt.text, auto=True, **facts)
         yield derived_uat_event(event, "uat.started", uat=new, **data)
-    elif assessment.score >= settings.suggest_at and mine.prompt and not mine.prompt.suggested and not mine.used:
-        yield derived_uat_event(
-            event,
-            "uat.suggested",
-            scenario=assessment.scenario,
-            score=assessment.score,
-            reasons=list(assessment.reasons),
-        )
+    elif found.score >= settings.suggest_at and not prompt.suggested and not mine.used:
+        suggestion = {"scenario": found.scenario, "score": found.score, "reasons": list(found.reasons)}
+        yield derived_uat_event(event, "uat.suggested", **suggestion)
+
+
+def _scenarios_left(state: State, event: Event, mine: SessionRuns, prompt: Prompt) -> dict[str, Plan]:
+    """Scenarios that this prompt began already do not begin again. For another one it has to name it."""
+    known = CATALOGUES.get(state, event.project)
+    left = {name: plan for name, plan in (known.scenarios if known else {}).items() if name not in mine.used}
+    return {name: left[name] for name in detect.named_scenarios(prompt.text, left)} if mine.used else left
 
 
 # ── a tool ran ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,26 +161,19 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
         return
     plan = PLANS.get(state, run_id) or NO_PLAN
     begun = _open_entry(doc, event)
-    for part, result in _parts(event, call, whole):
-        number = begun.step if begun else choose_step(plan, doc, part) if doc.status == ACTIVE else 0
-        if begun is None and not _is_recorded_call(number, part, plan):
+    # A command line may do several things in a browser: each is a separate call with its own answer.
+    uses = (call.use, *call.use.following)
+    reported = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
+    for use, result in zip(uses, reported, strict=False):
+        data = _call_end_data(event, doc, plan, with_use(call, use), result, whole, begun)
+        if data is None:
             continue
-        ended = derived_uat_event(
-            event, "uat.call_ended", uat=run_id, **_call_end_data(event, doc, plan, part, result, whole, begun, number)
-        )
+        ended = derived_uat_event(event, "uat.call_ended", uat=run_id, **data)
         yield ended
         # Only the first command of a line belongs to the call that was open.
         doc, begun = run.reduce_run(doc, ended) or doc, None
     if doc.status == ACTIVE and steps.all_over(doc):
         yield from _end_active_run(event, doc, "last-step")
-
-
-def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Called, Result]]:
-    """A command line may do several things in a browser: each is a call of its own, with what it said."""
-    uses = (call.use, *call.use.following)
-    told = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
-    for use, result in zip(uses, told, strict=False):
-        yield with_use(call, use), result
 
 
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
@@ -214,44 +184,44 @@ def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     return same[-1] if same else None
 
 
-def _call_end_data(
-    event: Event,
-    doc: Run,
-    plan: Plan,
-    call: Called,
-    result: Result,
-    whole: WholeCall,
-    begun: OpenCall | None,
-    number: int,
-) -> dict[str, Any]:
+def _started_call(event: Event, doc: Run, plan: Plan, call: Called) -> OpenCall | None:
+    """A call whose start was not seen; None where it does not belong to the run."""
+    number = choose_step(plan, doc, call) if doc.status == ACTIVE else 0
     # Of a command line with several commands only the whole is timed; the first one has its time.
-    ms = _call_duration_ms(event, begun) if begun or not call.is_later else 0
-    step = number or doc.current
-    matched = begun.matched if begun else bool(number)
-    code = event.data.exit_code
-    judged = list(assertions.judge_assertions(plan, step, result, ms, code, call.use.meaning))
-    health = list(assertions.page_checks(plan, step if matched else 0, result, ms, code))
+    ms = 0 if call.is_later else max(0, int(event.data.ms or 0))
+    entry = OpenCall(n=doc.n + 1, step=number or doc.current, at=max(0, event.at - ms), matched=bool(number))
+    return entry if _is_recorded_call(number, call, plan) else None
+
+
+def _call_end_data(
+    event: Event, doc: Run, plan: Plan, call: Called, result: Result, whole: WholeCall, begun: OpenCall | None
+) -> dict[str, Any] | None:
+    entry = begun or _started_call(event, doc, plan, call)
+    if entry is None:
+        return None
+    step = entry.step or doc.current
+    ms = max(0, int(event.data.ms)) if begun and event.data.ms is not None else max(0, event.at - entry.at)
+    result = replace(result, ms=ms, exit_code=event.data.exit_code)
+    judged = list(assertions.judge_assertions(plan, step, result, call.use.meaning))
+    health = list(assertions.page_checks(plan, step if entry.matched else 0, result))
     shown: Mapping[str, Any] = whole.given
     # What is typed is judged above and then taken out, unless the step says that it is public.
     if not _is_public(plan, step):
         shown, typed = hide_typed(call.use, shown, result.text)
         shown = clean_value(shown, typed)
         result, judged, health = without_values((result, judged, health), typed)
+    same = {name: getattr(result, name) for name in ("ms", "ok", "error", "url", "title")}
     return {
-        "n": begun.n if begun else doc.n + 1,
+        **same,
+        "n": entry.n,
         "call": event.data.call,
         "tool": event.tool,
         "step": step,
-        "matched": matched,
+        "matched": entry.matched,
         "address": call.use.address,
         "parameters": bound_value(shown),
         "result": result.value,
-        "ms": ms,
-        "began": begun.at if begun else max(0, event.at - ms),
-        "ok": result.ok,
-        "error": result.error,
-        "url": result.url,
-        "title": result.title,
+        "began": entry.at,
         "problems": list(result.problems),
         "assertions": judged,
         "health": health,
@@ -275,13 +245,6 @@ def _return_cause(call: Called, ok: bool, error: str) -> str:
     if call.use.is_known and not ok and is_crash(error):
         return "crash"
     return {"close": "restart", "back": "back"}.get(call.use.meaning, "") if ok else ""
-
-
-def _call_duration_ms(event: Event, begun: OpenCall | None) -> int:
-    reported_ms = event.data.ms
-    if isinstance(reported_ms, int | float):
-        return max(0, int(reported_ms))
-    return max(0, event.at - begun.at) if begun else 0
 
 
 def _injects_framework(call: Called) -> bool:
@@ -308,9 +271,7 @@ def _turn_cut_off(state: State, event: Event, mine: SessionRuns, _settings: UatS
 
 
 def _session_over(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    return _end_active_run(
-        event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS.get(event.kind, event.kind)
-    )
+    return _end_active_run(event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS[event.kind])
 
 
 def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
@@ -318,7 +279,7 @@ def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings
 
 
 def _record_told_call(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
+    """Numbered here, in one transaction: two hooks may report two calls at the same moment."""
     doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return

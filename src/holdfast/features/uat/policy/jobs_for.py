@@ -71,16 +71,22 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if doc is None or event.kind in _QUIET:
         return
     yield Job(kind=WRITE, dedupe=run, run_at=event.at + _write_delay_ms(doc, event), payload={"uat": run})
-    if event.kind == "uat.started" and (before := _previous_run_id(state, doc)):
-        # The former run's file moves to the archive.
-        yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
-    if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
-        # A picture that came in the answer may have to be read from the transcript, which is written after the hook.
-        wait = TRANSCRIPT_MS if IN_ANSWER in event.data.shots else 0
-        yield Job(kind=COLLECT, run_at=event.at + wait, payload={"seq": event.seq})
-    yield from _health_jobs(state, event, doc)
+    if event.kind == "uat.started":
+        yield from _write_previous(state, doc)
+        yield from _health_jobs(state, doc, 0)
+    if isinstance(event.data, CallEnded):
+        yield from _after_call(state, event, doc, event.data)
     if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
         yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})
+
+
+def _after_call(state: State, event: Event, doc: Run, call: CallEnded) -> Iterator[Job]:
+    if call.shots or call.logs:
+        # A picture that came in the answer may have to be read from the transcript, which is written after the hook.
+        wait = TRANSCRIPT_MS if IN_ANSWER in call.shots else 0
+        yield Job(kind=COLLECT, run_at=event.at + wait, payload={"seq": event.seq})
+    if call.ok and call.step:
+        yield from _health_jobs(state, doc, call.step)
 
 
 def _write_delay_ms(doc: Run, event: Event) -> int:
@@ -89,20 +95,17 @@ def _write_delay_ms(doc: Run, event: Event) -> int:
     return min(LONGEST_MS, SOON_MS + doc.calls * MS_PER_CALL)
 
 
-def _previous_run_id(state: State, doc: Run) -> str:
-    """The session's run before this one: its file gives way."""
+def _write_previous(state: State, doc: Run) -> Iterator[Job]:
+    """The file of the session's run before this one moves to the archive."""
     mine = SESSION_RUNS.get(state, doc.session)
-    return mine.runs[-2] if mine and len(mine.runs) > 1 else ""
+    if mine and len(mine.runs) > 1:
+        yield Job(kind=WRITE, dedupe=mine.runs[-2], payload={"uat": mine.runs[-2]})
 
 
-def _health_jobs(state: State, event: Event, doc: Run) -> Iterator[Job]:
-    """Requests of our own: at the start, or when their step ended."""
-    at_start = event.kind == "uat.started"
-    if not at_start and not (event.kind == "uat.call_ended" and event.data.ok):
-        return
+def _health_jobs(state: State, doc: Run, ended: int) -> Iterator[Job]:
+    """HTTP checks of the step that ended; those of step 0 run at the start."""
     plan = PLANS.get(state, doc.id) or NO_PLAN
     for number, check in enumerate(plan.health_checks):
-        step = check.step or 0
-        if check.type == "http" and (at_start if not step else not at_start and step == event.data.step):
-            payload = {"uat": doc.id, "index": number, "step": step}
+        if check.type == "http" and (check.step or 0) == ended:
+            payload = {"uat": doc.id, "index": number, "step": ended}
             yield Job(kind=HEALTH, dedupe=f"{doc.id}/{number}", payload=payload)

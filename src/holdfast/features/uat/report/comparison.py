@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.features.uat import files
 from holdfast.features.uat.record import Record
+from holdfast.features.uat.state import Run
 
 SLOWER = 1.2
 """A step is slower when it took this much longer, and at least a noticeable time."""
@@ -17,11 +19,12 @@ def compare_runs(before: Record, after: Record) -> dict[str, Any]:
     if before.doc.scenario != after.doc.scenario:
         names = f"{before.doc.scenario!r} and {after.doc.scenario!r}"
         raise CommandRefused(f"these are runs of two scenarios: {names}", fix="Compare runs of the same one.")
+    old, new = (files.scenario_section(record)["steps"] for record in (before, after))
     return {
         "scenario": before.doc.scenario,
-        "before": _run_head(before),
-        "after": _run_head(after),
-        "steps": compare_steps(before, after),
+        "before": _run_head(before.doc),
+        "after": _run_head(after.doc),
+        "steps": [_compare_step(a, b) for a, b in zip(old, new, strict=False)],
         "errors": _compare_messages(before.errors(), after.errors()),
         "warnings": _compare_messages(before.warnings(), after.warnings()),
         "assertions": changed_assertions(before, after),
@@ -29,33 +32,29 @@ def compare_runs(before: Record, after: Record) -> dict[str, Any]:
     }
 
 
-def _run_head(record: Record) -> dict[str, Any]:
-    doc, performance = record.doc, files.performance_section(record)
+def _run_head(doc: Run) -> dict[str, Any]:
     ms = None if doc.end is None else doc.end - doc.start
-    head = {"id": doc.id, "start": doc.start, "outcome": doc.outcome or doc.status, "ms": ms}
-    return {**head, "calls": performance["toolCallCount"], "errors": performance["errorCount"]}
-
-
-def compare_steps(before: Record, after: Record) -> list[dict[str, Any]]:
-    old, new = files.scenario_section(before)["steps"], files.scenario_section(after)["steps"]
-    return [_compare_step(a, b) for a, b in zip(old, new, strict=False)]
+    same = {name: getattr(doc, name) for name in ("id", "start", "calls", "errors")}
+    return {**same, "outcome": doc.outcome or doc.status, "ms": ms}
 
 
 def _compare_step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    a, b = old["duration"], new["duration"]
-    both_timed = a is not None and b is not None
-    slower = both_timed and b > a * SLOWER and b - a >= NOTICEABLE_MS
-    faster = both_timed and a > b * SLOWER and a - b >= NOTICEABLE_MS
     return {
         "step": new["stepNumber"],
         "action": new["action"],
         "description": new["description"],
-        "before": a,
-        "after": b,
+        "before": old["duration"],
+        "after": new["duration"],
         "was": old["status"],
         "now": new["status"],
-        "change": "slower" if slower else "faster" if faster else "",
+        "change": _change_of_time(old["duration"], new["duration"]),
     }
+
+
+def _change_of_time(before: int | None, after: int | None) -> str:
+    if before is None or after is None or abs(after - before) < NOTICEABLE_MS:
+        return ""
+    return "slower" if after > before * SLOWER else "faster" if before > after * SLOWER else ""
 
 
 def changed_assertions(before: Record, after: Record) -> list[dict[str, Any]]:
@@ -75,18 +74,13 @@ def _compare_messages(before: Iterable[dict[str, Any]], after: Iterable[dict[str
 
 
 def pair_screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
-    """Pairs by step and order; a picture without a partner stands alone."""
-    old, new = _by_step(before), _by_step(after)
-    pairs = []
-    for step in sorted({*old, *new}):
-        for number in range(max(len(old[step]), len(new[step]))):
-            a, b = (side[number] if number < len(side) else "" for side in (old[step], new[step]))
-            pairs.append({"step": step, "number": number + 1, "before": a, "after": b})
-    return pairs
-
-
-def _by_step(record: Record) -> defaultdict[int, list[str]]:
-    pictures: defaultdict[int, list[str]] = defaultdict(list)
-    for shot in record.shots:
-        pictures[shot.data.step].append(shot.data.path)
-    return pictures
+    """Pairs by step and order; the path of a picture without a partner is empty."""
+    pictures: defaultdict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for side, record in enumerate((before, after)):
+        for shot in record.shots:
+            pictures[shot.data.step][side].append(shot.data.path)
+    return [
+        {"step": step, "number": number, "before": old, "after": new}
+        for step, sides in sorted(pictures.items())
+        for number, (old, new) in enumerate(zip_longest(*sides, fillvalue=""), 1)
+    ]

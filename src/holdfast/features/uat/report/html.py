@@ -10,31 +10,50 @@ from markupsafe import Markup
 
 from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import figures
-from holdfast.features.uat.report.page import ReportPage, build_page, picture_data, picture_folder
-from holdfast.features.uat.report.timeline_svg import render_timeline_svg
+from holdfast.features.uat.report.page import build_page, data_url, picture_reader
 
 # The page may be opened anywhere: nothing is loaded, no script runs.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 TEMPLATES = Path(__file__).parent / "templates"
+LONGEST_VALUE = 3_000
 GOOD = ("passed", "completed", "success")
 BAD = ("failed", "failure")
 
 
 def render_html_report(record: Record) -> bytes:
-    return render_page("report.html", page=build_page(record), timeline=Markup(render_timeline_svg(record)))  # noqa: S704 - made here
+    page = build_page(record)
+    return render_page("report.html", record=record, doc=record.doc, plan=record.plan, chart=Chart(record), **page)
+
+
+class Chart:
+    """Places on the timeline: sizes of the picture and its rows, and room for names and times."""
+
+    width, row, left, right = 960, 26, 240, 90
+
+    def __init__(self, record: Record) -> None:
+        doc = record.doc
+        started = [step.start for step in doc.steps if step.start is not None]
+        ended = [step.end for step in doc.steps if step.end is not None]
+        self.begin = min([doc.start, *started, *(call.data.began for call in record.calls)])
+        # One millisecond at least: the axis divides by the length.
+        self.end = max([doc.touched, *ended, self.begin + 1])
+
+    def x(self, at: int) -> float:
+        share: float = (at - self.begin) / (self.end - self.begin)
+        return self.left + (self.width - self.left - self.right) * min(max(share, 0.0), 1.0)
 
 
 def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]) -> bytes:
-    """Two runs side by side; of each pair of pictures what was before, what is now, and what differs."""
-    folders = tuple(folder for record in records if (folder := picture_folder(record)))
-    pairs = [
-        {
-            **pair,
-            **{name: picture_data(str(pair.get(name) or ""), folders) for name in ("before", "after", "difference")},
-        }
-        for pair in comparison["screenshots"]
-    ]
-    return render_page("compare.html", told={**comparison, "screenshots": pairs})
+    """Two runs side by side, with the pictures of both and their difference."""
+    readers = [picture_reader(record) for record in records]
+
+    def shown(pair: dict[str, Any], name: str) -> str:
+        path = str(pair.get(name) or "")
+        return data_url(path, next((image for read in readers if path and (image := read(path))), b""))
+
+    names = ("before", "after", "difference")
+    pairs = [{**pair, **{name: shown(pair, name) for name in names}} for pair in comparison["screenshots"]]
+    return render_page("compare.html", compared={**comparison, "screenshots": pairs})
 
 
 def render_page(template: str, **values: Any) -> bytes:
@@ -50,7 +69,7 @@ def _template_environment() -> jinja2.Environment:
     made.globals |= {
         "policy": Markup(POLICY), "style": Markup(style), "sign": figures.verdict_mark, "words": figures.verdict_words,  # noqa: S704
         "clock": figures.format_clock, "took": figures.format_milliseconds, "when": figures.format_utc_time, "css": css_class,
-        "compact": _html_compact_json, "step_verdict": _step_verdict,
+        "compact": _compact_json,
     }  # fmt: skip
     return made
 
@@ -61,9 +80,5 @@ def css_class(verdict: str) -> str:
     return "bad" if verdict in BAD else "wait" if verdict in ("interrupted", "incomplete") else "dim"
 
 
-def _step_verdict(page: ReportPage, number: int) -> str:
-    return next((step.verdict for step in page.steps if step.number == number), "")
-
-
-def _html_compact_json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")[:3000]
+def _compact_json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")[:LONGEST_VALUE]

@@ -2,128 +2,84 @@
 
 import os.path
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 from urllib.parse import quote
-
-import msgspec
 
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
 from holdfast.features.uat.report.html import render_page
-from holdfast.features.uat.settings import COMPLETED, PASSED, SKIPPED
+from holdfast.features.uat.settings import COMPLETED, PASSED
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.features.uat.state.steps import duration_ms
 
 MOST_RUNS = 1_000
 MOST_IN_TREND = 20
 MOST_SLOW = 8
+Fields = dict[str, Any]
 
 
-class TrendPoint(msgspec.Struct):
-    run: str
-    outcome: str
-    ms: int
-    at: int
-    report: str
-    """The run's HTML report, where it is on disk."""
-
-
-class ScenarioRow(msgspec.Struct, kw_only=True):
-    scenario: str
-    tags: list[str]
-    runs: int
-    passed: int
-    flaky: int
-    median_ms: int
-    slowest_ms: int
-    latest: str
-    latest_at: int
-    change: str
-    """slower or faster, by the later half of the trend's passed runs against the earlier."""
-    trend: list[TrendPoint]
-
-    @property
-    def rate(self) -> int:
-        return round(100 * self.passed / self.runs)
-
-
-class SlowStep(msgspec.Struct):
-    scenario: str
-    step: int
-    title: str
-    ms: int
-    run: str
-
-
-class Suite(msgspec.Struct, kw_only=True):
-    project: str
-    scenarios: list[ScenarioRow]
-    slowest: list[SlowStep]
-    runs: int
-    passed: int
-    flaky: int
-    made: int
-
-
-def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
-    ended_runs = [doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None]
-    runs: defaultdict[str, list[Run]] = defaultdict(list)
-    for doc in sorted(ended_runs, key=lambda doc: doc.start):
-        runs[doc.scenario].append(doc)
-    rows = [_scenario_row(reader, name, listed) for name, listed in runs.items()]
-    rows = [row for row in rows if not tag or tag in row.tags]
-    scenarios = {row.scenario for row in rows}
-    counted = [doc for doc in ended_runs if doc.scenario in scenarios]
-    return Suite(
-        project=project,
+def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Fields:
+    by_scenario = _ended_runs(reader, project)
+    rows = [_scenario_row(reader, runs) for runs in by_scenario.values()]
+    rows = [row for row in rows if tag in ("", *row["tags"])]
+    slowest = [step for row in rows for step in _timed_steps(reader, by_scenario[row["scenario"]][-1])]
+    return {
+        "project": project,
         # What fails most comes first: that is what the page is opened for.
-        scenarios=sorted(rows, key=lambda row: (row.latest == PASSED, row.rate, row.scenario)),
-        slowest=_slowest_steps(reader, counted),
-        runs=len(counted),
-        passed=sum(doc.outcome == PASSED for doc in counted),
-        flaky=sum(doc.flaky for doc in counted),
-        made=now,
-    )
+        "scenarios": sorted(rows, key=lambda row: (row["latest"] == PASSED, row["rate"], row["scenario"])),
+        "slowest": sorted(slowest, key=lambda step: -step["ms"])[:MOST_SLOW],
+        "made": now,
+        **{name: sum(row[name] for row in rows) for name in ("runs", "passed", "flaky")},
+    }
 
 
-def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
+def _ended_runs(reader: Reader, project: str) -> dict[str, list[Run]]:
+    """By scenario, the oldest first."""
+    runs = (doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None)
+    by_scenario: defaultdict[str, list[Run]] = defaultdict(list)
+    for doc in sorted(runs, key=lambda doc: doc.start):
+        by_scenario[doc.scenario].append(doc)
+    return by_scenario
+
+
+def _scenario_row(reader: Reader, runs: list[Run]) -> Fields:
+    passed, latest, recent = _passed(runs), runs[-1], runs[-MOST_IN_TREND:]
     # A run that broke off is quick and says nothing about the scenario's time; the same goes for `change`.
-    took = sorted(_run_duration_ms(doc) for doc in _passed(runs) or runs)
-    plan = PLANS.load(reader, runs[-1].id) or NO_PLAN
-    trend = [
-        TrendPoint(doc.id, _shown_outcome(doc), _run_duration_ms(doc), doc.start, _report_on_disk(doc))
-        for doc in runs[-MOST_IN_TREND:]
-    ]
-    return ScenarioRow(
-        scenario=name,
-        tags=plan.tags,
-        runs=len(runs),
-        passed=len(_passed(runs)),
-        flaky=sum(doc.flaky for doc in runs),
+    took = sorted(_run_duration_ms(doc) for doc in passed or runs)
+    return {
+        "scenario": latest.scenario,
+        "tags": (PLANS.load(reader, latest.id) or NO_PLAN).tags,
+        "runs": len(runs),
+        "passed": len(passed),
+        "rate": round(100 * len(passed) / len(runs)),
+        "flaky": sum(doc.flaky for doc in runs),
         # The upper one of two in the middle; exact enough for a page.
-        median_ms=took[len(took) // 2],
-        slowest_ms=took[-1],
-        latest=runs[-1].outcome,
-        latest_at=runs[-1].start,
-        change=_describe_trend([_run_duration_ms(doc) for doc in _passed(runs[-MOST_IN_TREND:])]),
-        trend=trend,
-    )
+        "median_ms": took[len(took) // 2],
+        "slowest_ms": took[-1],
+        "latest": latest.outcome,
+        "latest_at": latest.start,
+        "change": _describe_trend([_run_duration_ms(doc) for doc in _passed(recent)]),
+        "trend": [_trend_point(doc) for doc in recent],
+    }
 
 
-def _passed(runs: list[Run]) -> list[Run]:
-    return [doc for doc in runs if doc.outcome == PASSED]
-
-
-def _shown_outcome(doc: Run) -> str:
-    return "flaky" if doc.flaky and doc.outcome == PASSED else doc.outcome
-
-
-def _report_on_disk(doc: Run) -> str:
-    """Settings may ask for no HTML, and `uat clean` removes it: a link has to lead somewhere."""
+def _trend_point(doc: Run) -> Fields:
+    # Settings may ask for no HTML, and `uat clean` removes it: a link has to lead somewhere.
     paths = files.places_of(doc)
     path = paths.report_file(doc.id) if paths else None
-    return str(path) if path and path.is_file() else ""
+    return {
+        "run": doc.id,
+        "outcome": "flaky" if doc.flaky and doc.outcome == PASSED else doc.outcome,
+        "ms": _run_duration_ms(doc),
+        "at": doc.start,
+        "report": str(path) if path and path.is_file() else "",
+    }
+
+
+def _passed(runs: Iterable[Run]) -> list[Run]:
+    return [doc for doc in runs if doc.outcome == PASSED]
 
 
 def _run_duration_ms(doc: Run) -> int:
@@ -131,7 +87,7 @@ def _run_duration_ms(doc: Run) -> int:
 
 
 def _describe_trend(times: list[int]) -> str:
-    """Only said with enough runs, and a difference that is no noise."""
+    """The later half of the passed runs against the earlier. Only said with enough runs, and where it is no noise."""
     half = len(times) // 2
     if half < 2:
         return ""
@@ -142,29 +98,23 @@ def _describe_trend(times: list[int]) -> str:
     return "slower" if after > 1.3 * before else "faster" if before > 1.3 * after else ""
 
 
-def _slowest_steps(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
-    """The slowest passed step of each scenario's latest run."""
-    latest = {doc.scenario: doc for doc in sorted(runs, key=lambda doc: doc.start)}
-    slow_steps = []
-    for doc in latest.values():
-        plan = PLANS.load(reader, doc.id) or NO_PLAN
-        for number, (step, planned) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
-            ms = duration_ms(step)
-            if ms is not None and step.status not in (SKIPPED,) and step.status == COMPLETED:
-                title = planned.description or planned.action
-                slow_steps.append(SlowStep(doc.scenario, number, title, ms, doc.id))
-    return sorted(slow_steps, key=lambda one: -one.ms)[:MOST_SLOW]
+def _timed_steps(reader: Reader, doc: Run) -> Iterator[Fields]:
+    plan = PLANS.load(reader, doc.id) or NO_PLAN
+    for number, (step, planned) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
+        ms = duration_ms(step)
+        if ms is not None and step.status == COMPLETED:
+            title = planned.description or planned.action
+            yield {"scenario": doc.scenario, "step": number, "title": title, "ms": ms, "run": doc.id}
 
 
-def suite_view(call: Call) -> dict[str, object]:
+def suite_view(call: Call) -> Fields:
     made = build_suite(call.reader, call.project, call.now, str(call.args.get("tag") or ""))
     if call.args.get("format") == "html":
         return {"html": render_suite(made, str(call.args.get("folder") or "")).decode("utf-8", "replace")}
-    plain: dict[str, object] = msgspec.to_builtins(made)
-    return plain
+    return made
 
 
-def render_suite(suite: Suite, folder: str) -> bytes:
+def render_suite(suite: Fields, folder: str) -> bytes:
     """`folder` is where the page will lie: its links are relative, so that it can be moved with the reports."""
 
     def link(path: str) -> str:

@@ -1,7 +1,7 @@
 """Results of test runners as runs: Playwright's and Cypress's JSON, and JUnit XML as pytest and others write it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> 
 def failed_attempt(
     status: str, ms: Any, message: Any, pictures: tuple[str, ...] = (), traces: tuple[str, ...] = ()
 ) -> TestAttempt:
-    """With what was expected and received, where the message says so in the usual words."""
+    """Finds expected and received values in the message."""
     text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
     expected, received = _expected_and_received(text)
     return TestAttempt(
@@ -119,73 +119,67 @@ def _expected_and_received(text: str) -> tuple[str, str]:
     return (wanted["value"] or wanted["words"]) if wanted else "", seen[1] if seen else ""
 
 
-# ── pictures and traces beside a report that does not name them ────────────────────────────────────────────────────
+# ── pictures and traces next to a report that does not name them ─────────────────────────────────────────────────────
 
 MOST_ARTIFACTS = 5_000
 # The name of the test, then ` (failed)` and ` (attempt 2)` where they apply.
 _CYPRESS_PICTURE = re.compile(r"(.*?)(?: \(failed\))?(?: \(attempt (\d{1,3})\))?", re.DOTALL)
+Artifacts = dict[tuple[str, int], list[Path]]
+"""By the letters of the test's title and the number of the attempt; 0 where that is not known."""
 
 
 def add_artifacts(report: TestReport, folder: Path) -> TestReport:
-    """pytest-playwright and Cypress leave pictures in folders of their own; their names say of which test."""
-    find = _pytest_artifacts if report.runner == "pytest" else _cypress_artifacts
-    artifacts = find(folder) if report.runner != "playwright" else {}
-    if not artifacts:
+    """pytest-playwright and Cypress leave pictures in folders of their own, named for the test."""
+    if report.runner == "playwright":
         return report
-    return replace(report, cases=tuple(_with_files(case, artifacts) for case in report.cases))
+    artifacts = _pytest_artifacts(folder) if report.runner == "pytest" else _cypress_artifacts(folder)
+    return replace(report, cases=tuple(_with_files(case, artifacts) for case in report.cases)) if artifacts else report
 
 
-def _with_files(case: TestCase, artifacts: Mapping[tuple[str, int], list[Path]]) -> TestCase:
+def _with_files(case: TestCase, artifacts: Artifacts) -> TestCase:
     """The files of an attempt at that attempt; where only the test is known, at the last one."""
-    last = len(case.attempts)
-    made = [
-        _attempt_with_files(attempt, _files_of(case, number, artifacts, is_last=number == last))
-        for number, attempt in enumerate(case.attempts, 1)
-    ]
+    name, made = _letters(case.title), []
+    for number, attempt in enumerate(case.attempts, 1):
+        whole = artifacts.get((name, 0), []) if number == len(case.attempts) else []
+        files = artifacts.get((name, number)) or whole
+        if not (attempt.pictures or attempt.traces):  # else the report named them itself
+            pictures = tuple(str(file) for file in files if file.suffix in (".png", ".jpg", ".jpeg"))
+            traces = tuple(str(file) for file in files if file.suffix == ".zip")
+            attempt = replace(attempt, pictures=pictures, traces=traces)
+        made.append(attempt)
     return replace(case, attempts=tuple(made))
 
 
-def _files_of(
-    case: TestCase, number: int, artifacts: Mapping[tuple[str, int], list[Path]], *, is_last: bool
-) -> list[Path]:
-    name = _letters(case.title)
-    return artifacts.get((name, number)) or (artifacts.get((name, 0), []) if is_last else [])
-
-
-def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
-    if attempt.pictures or attempt.traces:  # the report named them itself
-        return attempt
-    pictures = tuple(str(file) for file in files if file.suffix in (".png", ".jpg", ".jpeg"))
-    traces = tuple(str(file) for file in files if file.suffix == ".zip")
-    return replace(attempt, pictures=attempt.pictures + pictures, traces=attempt.traces + traces)
-
-
-def _pytest_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+def _pytest_artifacts(folder: Path) -> Artifacts:
     """`test-results/<slug of the node id>/test-failed-1.png`; a report names the module without its ending."""
-    artifacts: dict[tuple[str, int], list[Path]] = {}
-    for file in _listed_files(folder / "test-results"):
-        # The report has `test_login`, the folder `test-login-py-…`.
-        artifacts.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
-    return artifacts
+    # The report has `test_login`, the folder `test-login-py-…`.
+    return _by_test(folder / "test-results", lambda file: (file.parent.name.replace("-py-", "-", 1), 0))
 
 
-def _cypress_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+def _cypress_artifacts(folder: Path) -> Artifacts:
     """`cypress/screenshots/<spec>/<suite> -- <test> (failed) (attempt 2).png`."""
-    artifacts: dict[tuple[str, int], list[Path]] = {}
-    for file in _listed_files(folder / "cypress" / "screenshots"):
+
+    def test_of(file: Path) -> tuple[str, int]:
         named = _CYPRESS_PICTURE.fullmatch(file.stem)
-        if named:
-            artifacts.setdefault((_letters(named[1]), int(named[2] or 1)), []).append(file)
+        return (named[1], int(named[2] or 1)) if named else ("", 0)
+
+    return _by_test(folder / "cypress" / "screenshots", test_of)
+
+
+def _by_test(folder: Path, test_of: Callable[[Path], tuple[str, int]]) -> Artifacts:
+    artifacts: Artifacts = {}
+    for file in sorted(islice((file for file in folder.rglob("*") if file.is_file()), MOST_ARTIFACTS)):
+        title, attempt = test_of(file)
+        artifacts.setdefault((_letters(title), attempt), []).append(file)
     return artifacts
-
-
-def _listed_files(folder: Path) -> list[Path]:
-    return sorted(islice((file for file in folder.rglob("*") if file.is_file()), MOST_ARTIFACTS))
 
 
 def _letters(title: str) -> str:
     """A title as both its report and its folder have it: they differ in everything but letters and digits."""
     return re.sub(r"[\W_]+", "", title).lower()
+
+
+# ── a report as a run ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -201,8 +195,7 @@ def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[
 
 
 def _call_data(report: TestReport, attempt: TestAttempt, step: int, n: int, began: int) -> dict[str, Any]:
-    failure = {"error": attempt.error or "failed"} if attempt.status != PASSED else {"error": ""}
-    failure |= {"expected": attempt.expected, "received": attempt.received}
+    passed = attempt.status == PASSED
     return {
         "n": n,
         "tool": f"{report.runner} test",
@@ -210,15 +203,17 @@ def _call_data(report: TestReport, attempt: TestAttempt, step: int, n: int, bega
         "matched": True,
         "ms": attempt.ms,
         "began": began,
-        "ok": attempt.status == PASSED,
+        "ok": passed,
         "interrupted": attempt.status == INTERRUPTED,
+        "error": "" if passed else attempt.error or "failed",
+        "expected": attempt.expected,
+        "received": attempt.received,
         "parameters": {},
         "result": {},
         "shots": list(attempt.pictures),
         "traces": list(attempt.traces),
         "problems": [{"type": kind, "level": "error", "message": text} for kind, text in attempt.problems],
         "url": attempt.address,
-        **failure,
     }
 
 
@@ -235,92 +230,98 @@ def _parse_json(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
         tree = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CommandRefused(f"{name} cannot be read: {clean_line(error, 200)}") from None
-    if isinstance(tree, Mapping) and isinstance(tree.get("suites"), list):
-        return "playwright", _playwright_cases(tree["suites"], ())
-    if isinstance(tree, Mapping) and isinstance(tree.get("runs"), list):
-        return "cypress", (case for run in tree["runs"] for case in _cypress_cases(run))
-    if isinstance(tree, Mapping) and isinstance(tree.get("results"), list):
-        return "mochawesome", (
-            case for result in tree["results"] for case in _mocha_cases(result, str(result.get("file")))
-        )
-    raise CommandRefused(f"{name} is no report that is known", fix="Known: Playwright, Cypress, mochawesome, JUnit.")
+    for key, (runner, read) in _JSON_REPORTS.items():
+        if isinstance(tree, Mapping) and isinstance(tree.get(key), list):
+            return runner, read(tree[key])
+    raise CommandRefused(f"{name} is not a known report", fix="Known: Playwright, Cypress, mochawesome, JUnit.")
 
 
-def _only_mappings(value: Any) -> list[Mapping[str, Any]]:
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _playwright_cases(suites: Any, titles: tuple[str, ...]) -> Iterator[TestCase]:
-    for suite in _only_mappings(suites):
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _status(word: Any) -> str:
+    return _WORDS.get(str(word), FAILED)
+
+
+def _playwright_cases(suites: Any, titles: tuple[str, ...] = ()) -> Iterator[TestCase]:
+    for suite in _mappings(suites):
         title = str(suite.get("title") or "")
         # The outermost suite is the file itself: its name is not repeated in every title.
         here = titles if title == suite.get("file") else (*titles, title)
-        for spec in _only_mappings(suite.get("specs")):
-            for test in _only_mappings(spec.get("tests")):
-                names = [*here, str(spec.get("title") or "")]
-                project = str(test.get("projectName") or "")
-                label = f"[{project}] " if project else ""
-                yield TestCase(
-                    label + " › ".join(filter(None, names)), str(spec.get("file") or ""), _playwright_attempts(test)
-                )
+        for spec in _mappings(suite.get("specs")):
+            name = " › ".join(filter(None, (*here, str(spec.get("title") or ""))))
+            for test in _mappings(spec.get("tests")):
+                label = f"[{test['projectName']}] " if test.get("projectName") else ""
+                yield TestCase(label + name, str(spec.get("file") or ""), _playwright_attempts(test))
         yield from _playwright_cases(suite.get("suites"), here)
 
 
 def _playwright_attempts(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
-    """A test that is meant to fail and does has passed: the runner's own word goes before that of each result."""
     if test.get("status") == "skipped" or not test.get("results"):
         return (TestAttempt(SKIPPED),)
-    attempts = []
-    for result in _only_mappings(test.get("results")):
-        status = _WORDS.get(str(result.get("status")), FAILED)
-        # `expectedStatus` is `failed` for tests marked with test.fail().
-        meant = result.get("status") == test.get("expectedStatus", "passed")
-        status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
-        messages = [str(e.get("message")) for e in _only_mappings(result.get("errors"))]
-        message = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
-        attachments = [a for a in _only_mappings(result.get("attachments")) if isinstance(a.get("path"), str)]
-        paths = tuple(str(a["path"]) for a in attachments if str(a.get("contentType")).startswith("image/"))
-        traces = tuple(str(a["path"]) for a in attachments if a.get("name") == "trace")
-        attempts.append(failed_attempt(status, result.get("duration"), message, paths, traces))
-    return tuple(attempts)
+    # `expectedStatus` is `failed` for tests marked with test.fail().
+    meant = test.get("expectedStatus", "passed")
+    return tuple(_playwright_attempt(result, meant) for result in _mappings(test.get("results")))
 
 
-def _cypress_cases(run: Any) -> Iterator[TestCase]:
-    for test in _only_mappings(run.get("tests") if isinstance(run, Mapping) else None):
-        title = test.get("title")
-        name = " › ".join(map(str, title)) if isinstance(title, list) else str(title)
-        test_error = test.get("displayError")
-        tries = _only_mappings(test.get("attempts")) or [test]
-        attempts = [
-            failed_attempt(
-                _WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), _cypress_error(t) or test_error
-            )
-            for t in tries
-        ]
-        spec = run.get("spec")
-        yield TestCase(name, str(spec.get("relative", "")) if isinstance(spec, Mapping) else "", tuple(attempts))
+def _playwright_attempt(result: Mapping[str, Any], meant: Any) -> TestAttempt:
+    """A test that is meant to fail and does has passed."""
+    status = _status(result.get("status"))
+    if status != SKIPPED and result.get("status") == meant:
+        status = PASSED
+    elif status == PASSED:
+        status = FAILED
+    messages = [str(one.get("message")) for one in _mappings(result.get("errors"))]
+    message = "\n".join(messages) or str(_mapping(result.get("error")).get("message") or "failed")
+    return failed_attempt(status, result.get("duration"), message, *_attached_files(result))
 
 
-def _cypress_error(attempt: Mapping[str, Any]) -> str:
-    """Before Cypress 13 each attempt has an error of its own, an object."""
+def _attached_files(result: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(pictures, traces)"""
+    files = [one for one in _mappings(result.get("attachments")) if isinstance(one.get("path"), str)]
+    pictures = tuple(one["path"] for one in files if str(one.get("contentType")).startswith("image/"))
+    return pictures, tuple(one["path"] for one in files if one.get("name") == "trace")
+
+
+def _cypress_cases(runs: Any) -> Iterator[TestCase]:
+    for run in _mappings(runs):
+        for test in _mappings(run.get("tests")):
+            title = test.get("title")
+            name = " › ".join(map(str, title)) if isinstance(title, list) else str(title)
+            attempts = (_cypress_attempt(one, test) for one in _mappings(test.get("attempts")) or [test])
+            yield TestCase(name, str(_mapping(run.get("spec")).get("relative", "")), tuple(attempts))
+
+
+def _cypress_attempt(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> TestAttempt:
+    ms = attempt.get("wallClockDuration") or attempt.get("duration") or test.get("duration") or 0
+    # Before Cypress 13 each attempt has an error of its own, an object.
     error = attempt.get("error")
-    if not isinstance(error, Mapping):
-        return str(error or "")
-    return ": ".join(str(error[name]) for name in ("name", "message") if error.get(name))
+    if isinstance(error, Mapping):
+        error = ": ".join(str(error[name]) for name in ("name", "message") if error.get(name))
+    return failed_attempt(_status(attempt.get("state")), ms, error or test.get("displayError"))
 
 
-def _cypress_ms(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> Any:
-    return attempt.get("wallClockDuration") or attempt.get("duration") or test.get("duration") or 0
+def _mocha_cases(suites: Any, file: str = "") -> Iterator[TestCase]:
+    for suite in _mappings(suites):
+        here = file or str(suite.get("file"))
+        for test in _mappings(suite.get("tests")):
+            status = _status(test.get("state") or ("pending" if test.get("pending") else "failed"))
+            attempt = failed_attempt(status, test.get("duration"), _mapping(test.get("err")).get("message"))
+            yield TestCase(str(test.get("fullTitle") or test.get("title")), here, (attempt,))
+        yield from _mocha_cases(suite.get("suites"), here)
 
 
-def _mocha_cases(suite: Mapping[str, Any], file: str) -> Iterator[TestCase]:
-    for test in _only_mappings(suite.get("tests")):
-        status = _WORDS.get(str(test.get("state") or ("pending" if test.get("pending") else "failed")), FAILED)
-        err = test.get("err") if isinstance(test.get("err"), Mapping) else {}
-        attempt = failed_attempt(status, test.get("duration"), (err or {}).get("message"))
-        yield TestCase(str(test.get("fullTitle") or test.get("title")), file, (attempt,))
-    for inner in _only_mappings(suite.get("suites")):
-        yield from _mocha_cases(inner, file)
+_JSON_REPORTS: dict[str, tuple[str, Callable[[Any], Iterator[TestCase]]]] = {
+    "suites": ("playwright", _playwright_cases),
+    "runs": ("cypress", _cypress_cases),
+    "results": ("mochawesome", _mocha_cases),
+}
+"""By the field of the report that has its tests."""
 
 
 # ── JUnit ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -339,29 +340,36 @@ def _parse_xml(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
     return runner, (_junit_case(case) for case in root.iter("testcase"))
 
 
-_PLAYWRIGHT_PROPERTIES = ("playwright_screenshot", "playwright_trace")
-"""Where pytest-playwright says which files it left."""
-
-
 def _junit_case(case: Xml.Element) -> TestCase:
     title = " › ".join(filter(None, (case.get("classname"), case.get("name"))))
-    earlier = [e for tag in ("flakyFailure", "flakyError", "rerunFailure", "rerunError") for e in case.findall(tag)]
-    attempts = [failed_attempt(FAILED, 0, _failure_message(element)) for element in earlier]
-    bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
-    status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
+    last = _last_junit_attempt(case)
+    earlier = [failed_attempt(FAILED, 0, _failure_message(one)) for one in _elements(case, *_EARLIER)]
+    # Surefire's rerunFailure reports later attempts of a failed test,
+    # flakyFailure earlier ones of a passed test.
+    is_rerun = last.status == FAILED and _elements(case, "rerunFailure", "rerunError")
+    attempts = (last, *earlier) if is_rerun else (*earlier, last)
+    return TestCase(title, case.get("file") or case.get("classname") or "", attempts)
+
+
+_EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError")
+
+
+def _last_junit_attempt(case: Xml.Element) -> TestAttempt:
+    failures = _elements(case, "failure", "error")
+    status = FAILED if failures else SKIPPED if case.find("skipped") is not None else PASSED
     # A thousands separator or a unit would not be part of a number.
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
+    # Where pytest-playwright says which files it left.
     properties = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
-    files = [
-        tuple(properties[name] for name in (property_name,) if name in properties)
-        for property_name in _PLAYWRIGHT_PROPERTIES
-    ]
-    last = failed_attempt(status, float(seconds) * 1000, _failure_message(bad) if bad is not None else "", *files)
-    rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
-    # Surefire's rerunFailure tells of later attempts of a failed test,
-    # flakyFailure of earlier ones of a passed test.
-    order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
-    return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))
+    pictures, traces = (
+        (properties[name],) if name in properties else () for name in ("playwright_screenshot", "playwright_trace")
+    )
+    message = _failure_message(failures[0]) if failures else ""
+    return failed_attempt(status, float(seconds) * 1000, message, pictures, traces)
+
+
+def _elements(case: Xml.Element, *tags: str) -> list[Xml.Element]:
+    return [element for tag in tags for element in case.findall(tag)]
 
 
 def _failure_message(element: Xml.Element) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
+from holdfast.features.uat.drivers.results import decode_json
 from holdfast.features.uat.runner_reports import TestAttempt, TestCase, TestReport
 from holdfast.features.uat.settings import (
     FAILED,
@@ -55,53 +57,53 @@ class _Trace:
         self.frames: list[tuple[float, str]] = []
         self.problems: list[tuple[float, str, str]] = []
 
-    def handle_entry(self, told: Mapping[str, Any]) -> None:
-        handler = getattr(self, f"_take_{str(told.get('type')).replace('-', '_')}", None)
+    def handle_entry(self, entry: Mapping[str, Any]) -> None:
+        handler = getattr(self, f"_take_{str(entry.get('type')).replace('-', '_')}", None)
         if handler is not None:
-            handler(told)
+            handler(entry)
 
-    def _take_context_options(self, told: Mapping[str, Any]) -> None:
-        self.title = self.title or str(told.get("title") or "")
+    def _take_context_options(self, entry: Mapping[str, Any]) -> None:
+        self.title = self.title or str(entry.get("title") or "")
 
-    def _take_before(self, told: Mapping[str, Any]) -> None:
-        if told.get("class") in _ACTS and told.get("method") not in _NO_STEPS:
-            params = told.get("params") if isinstance(told.get("params"), Mapping) else {}
-            action = TracedAction(_action_title(told, params or {}), _number(told.get("startTime")))
+    def _take_before(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("class") in _ACTS and entry.get("method") not in _NO_STEPS:
+            params = entry.get("params") if isinstance(entry.get("params"), Mapping) else {}
+            action = TracedAction(_action_title(entry, params or {}), _number(entry.get("startTime")))
             action.expected = _expected_text(params or {})
-            self.actions[str(told.get("callId"))] = action
+            self.actions[str(entry.get("callId"))] = action
 
-    def _take_after(self, told: Mapping[str, Any]) -> None:
-        action = self.actions.get(str(told.get("callId")))
+    def _take_after(self, entry: Mapping[str, Any]) -> None:
+        action = self.actions.get(str(entry.get("callId")))
         if action is None:
             return
-        action.end = _number(told.get("endTime"))
-        error = told.get("error")
+        action.end = _number(entry.get("endTime"))
+        error = entry.get("error")
         inner = error.get("error") if isinstance(error, Mapping) else None
         facts = inner if isinstance(inner, Mapping) else error if isinstance(error, Mapping) else {}
         action.error = clean_line(str(facts.get("message") or "failed").partition("\n")[0], 300) if error else ""
 
-    def _take_log(self, told: Mapping[str, Any]) -> None:
-        action, found = self.actions.get(str(told.get("callId"))), _UNEXPECTED.search(str(told.get("message")))
+    def _take_log(self, entry: Mapping[str, Any]) -> None:
+        action, found = self.actions.get(str(entry.get("callId"))), _UNEXPECTED.search(str(entry.get("message")))
         if action is not None and found:
             action.received = clean_line(found[1], 200)
 
-    def _take_frame_snapshot(self, told: Mapping[str, Any]) -> None:
-        snapshot = told.get("snapshot")
+    def _take_frame_snapshot(self, entry: Mapping[str, Any]) -> None:
+        snapshot = entry.get("snapshot")
         action = self.actions.get(str(snapshot.get("callId"))) if isinstance(snapshot, Mapping) else None
         if action is not None and isinstance(snapshot, Mapping):
             action.address = clean_line(snapshot.get("frameUrl"), 2_000)
 
-    def _take_screencast_frame(self, told: Mapping[str, Any]) -> None:
-        file = told.get("file") or (f"resources/{told['sha1']}" if told.get("sha1") else "")
+    def _take_screencast_frame(self, entry: Mapping[str, Any]) -> None:
+        file = entry.get("file") or (f"resources/{entry['sha1']}" if entry.get("sha1") else "")
         if file:
-            self.frames.append((_number(told.get("timestamp")), str(file)))
+            self.frames.append((_number(entry.get("timestamp")), str(file)))
 
-    def _take_console(self, told: Mapping[str, Any]) -> None:
-        if told.get("messageType") == "error":
-            self.problems.append((_number(told.get("time")), "console", clean_line(told.get("text"), 300)))
+    def _take_console(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("messageType") == "error":
+            self.problems.append((_number(entry.get("time")), "console", clean_line(entry.get("text"), 300)))
 
-    def _take_resource_snapshot(self, told: Mapping[str, Any]) -> None:
-        snapshot = told.get("snapshot") or {}
+    def _take_resource_snapshot(self, entry: Mapping[str, Any]) -> None:
+        snapshot = entry.get("snapshot") or {}
         request, response = snapshot.get("request") or {}, snapshot.get("response") or {}
         status = response.get("status")
         if isinstance(status, int) and (status >= 400 or status <= 0):
@@ -113,8 +115,8 @@ def parse_trace(path: Path, name: str) -> TestReport:
     trace = _Trace()
     try:
         with zipfile.ZipFile(path) as archive:
-            for told in _lines(archive):
-                trace.handle_entry(told)
+            for entry in _lines(archive):
+                trace.handle_entry(entry)
     except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, AttributeError, TypeError) as error:
         raise CommandRefused(f"{path} cannot be read as a trace: {clean_line(error, 200)}") from None
     if not trace.actions:
@@ -138,33 +140,22 @@ def _lines(archive: zipfile.ZipFile) -> Iterator[Mapping[str, Any]]:
             raise ValueError(f"{info.filename} is larger than {LARGEST_PART >> 20} MB")
         for one in archive.read(info).splitlines()[:left]:
             left -= 1
-            yield _decoded(one)
-
-
-def _decoded(text: bytes) -> Mapping[str, Any]:
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+            if isinstance(entry := decode_json(one), dict):
+                yield entry
 
 
 def _case(trace: _Trace, action: TracedAction, until: float, path: Path) -> TestCase:
-    end = action.end if action.end is not None else action.start
-    status = FAILED if action.error else PASSED if action.end is not None else INTERRUPTED
-    bad = status != PASSED
     problems = [(kind, text) for at, kind, text in trace.problems if action.start <= at < until][:MOST_PROBLEMS]
     attempt = TestAttempt(
-        status=status,
-        ms=int(max(0, end - action.start)),
-        error=action.error if status == FAILED else "it did not end" if bad else "",
-        expected=action.expected if bad else "",
-        received=action.received if bad else "",
+        status=FAILED if action.error else INTERRUPTED if action.end is None else PASSED,
+        ms=int(max(0, (action.end or action.start) - action.start)),
         pictures=tuple(f"{path}{MEMBER}{frame}" for frame in _frame_until(trace.frames, until)),
-        traces=(str(path),) if bad else (),
         problems=tuple(problems),
         address=action.address,
     )
+    if attempt.status != PASSED:
+        difference = {"expected": action.expected, "received": action.received}
+        attempt = replace(attempt, error=action.error or "it did not end", traces=(str(path),), **difference)
     return TestCase(action.title, str(path), (attempt,))
 
 
@@ -174,9 +165,9 @@ def _frame_until(frames: list[tuple[float, str]], until: float) -> list[str]:
     return before[-1:] or [file for _, file in sorted(frames)][:1]
 
 
-def _action_title(told: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+def _action_title(entry: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     """What was typed is not in it."""
-    name = str(told.get("title") or told.get("apiName") or told.get("method"))
+    name = str(entry.get("title") or entry.get("apiName") or entry.get("method"))
     target = params.get("url") or _readable_selector(str(params.get("selector") or "")) or params.get("key") or ""
     return clean_line(f"{name} {target}".strip(), 300)
 
@@ -191,8 +182,8 @@ def _readable_selector(selector: str) -> str:
 def _expected_text(params: Mapping[str, Any]) -> str:
     wanted = params.get("expectedText")
     texts = [one.get("string") or one.get("regexSource") for one in wanted or () if isinstance(one, Mapping)]
-    told = ", ".join(str(text) for text in texts if text)
-    return clean_line(f"{params.get('expression') or ''} {told}".replace(".", " ").strip() if told else "", 200)
+    words = ", ".join(str(text) for text in texts if text)
+    return clean_line(f"{params.get('expression') or ''} {words}".replace(".", " ").strip() if words else "", 200)
 
 
 def _number(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ _VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
 Place = tuple[Any, ...]
 Fault = tuple[Place, str]
 LoadShared = Callable[[str], tuple[Scenario | None, str]]
-"""Name of shared steps → (them, or what is wrong with them)."""
+"""Name of shared steps → (the steps, or the problem with them)."""
 
 
 class PlanFault(Exception):
@@ -49,27 +50,22 @@ def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[Plan, list[
 
 
 def _expand_scenario(scenario: Scenario, load_shared: LoadShared) -> Plan:
-    rows = scenario.data or ({},)
-    parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(rows)]
-    steps = [step for part in parts for step in part.steps]
+    parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(scenario.data or ({},))]
+    steps = list(chain.from_iterable(part.steps for part in parts))
     if len(steps) > MOST_STEPS:
-        raise PlanFault(
-            ("steps",), f"with shared steps and data there are {len(steps)} steps; {MOST_STEPS} are possible"
-        )
-    assertions = list(_shift_assertions(parts)) + list(_of_whole_run(scenario))
+        text = f"with shared steps and data there are {len(steps)} steps; {MOST_STEPS} are possible"
+        raise PlanFault(("steps",), text)
+    assertions = [*_shift_assertions(parts), *_of_whole_run(scenario)]
     # Only the variables of the scenario: a data row belongs to steps, not to the whole run.
     names = _Names(dict(scenario.variables), scenario.secrets, ())
-    checks = [msgspec.convert(names.put_in(one.plain(none=False)), PlannedCheck) for one in scenario.health_checks]
     return Plan(
-        name=names.put_in(scenario.name),
-        description=names.put_in(scenario.description),
-        base_url=names.put_in(scenario.base_url),
+        **{name: names.put_in(getattr(scenario, name)) for name in ("name", "description", "base_url")},
         tags=list(scenario.tags),
-        preconditions=[names.put_in(one.description) for one in scenario.preconditions if one.description],
-        estimated_ms=scenario.estimated_ms or sum(step.expected_ms or 0 for step in steps),
+        preconditions=list(filter(None, (names.put_in(one.description) for one in scenario.preconditions))),
+        estimated_ms=scenario.estimated_ms or sum(filter(None, (step.expected_ms for step in steps))),
         steps=steps,
         assertions=assertions[:MOST_CHECKS],
-        health_checks=[*_precondition_checks(scenario, names), *checks],
+        health_checks=list(_planned_checks(scenario, names)),
     )
 
 
@@ -133,7 +129,7 @@ def _moved(assertion: PlannedAssertion, offset: int) -> PlannedAssertion:
 
 
 def _shift_assertions(parts: list[_Part]) -> Iterator[PlannedAssertion]:
-    """Assertions of each row at the steps of that row; those of no step stand once."""
+    """Assertions of each row at the steps of that row; those without a step once."""
     offset = 0
     seen: list[PlannedAssertion] = []
     for part in parts:
@@ -157,16 +153,18 @@ def _of_whole_run(scenario: Scenario) -> Iterator[PlannedAssertion]:
         yield PlannedAssertion(description="The run stays in its time budget", budget_ms=scenario.budget_ms)
 
 
-def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[PlannedCheck]:
+def _planned_checks(scenario: Scenario, names: "_Names") -> Iterator[PlannedCheck]:
     for one in scenario.preconditions:
         if one.path is not None:
             path, contains = names.put_in(one.path), names.put_in(one.contains)
             asked = {"path": path, "status": one.status, "contains": contains}
             yield PlannedCheck(type="http", precondition=True, description=names.put_in(one.description), **asked)
+    for check in scenario.health_checks:
+        yield msgspec.convert(names.put_in(check.plain(none=False)), PlannedCheck)
 
 
 class _Names:
-    """What {{name}} stands for."""
+    """The values of {{name}}."""
 
     def __init__(self, variables: Mapping[str, Any], secrets: Mapping[str, str], field_path: Place) -> None:
         self.variables, self.secrets, self.place = variables, secrets, field_path
@@ -185,7 +183,7 @@ class _Names:
                 raise PlanFault(
                     field_path, f"there is no secret {name!r}; name its environment variable under `secrets`"
                 )
-            # Only the name of the environment variable is put in: the secret never stands in a plan.
+            # Only the name of the environment variable is put in: a plan never holds the secret.
             return f"${self.secrets[name]}"
         if name not in self.variables:
             raise PlanFault(field_path, f"there is no variable {name!r}")

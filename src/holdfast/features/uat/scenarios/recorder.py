@@ -1,24 +1,25 @@
 """Drafts a scenario from what an agent did in a browser."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from markupsafe import Markup
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.drivers.evidence import read_page, whole_call
 from holdfast.features.uat.drivers.results import Result, result_of
+from holdfast.features.uat.drivers.table import ToolUse
 from holdfast.features.uat.file_names import slugify_text
 from holdfast.features.uat.scenarios.plan import build_plan
-from holdfast.features.uat.scenarios.reader import SHARED, Mistake, lines_of, mistake_at, read_scenario
+from holdfast.features.uat.scenarios.reader import SHARED, Mistake, mistake_at, read_scenario
 from holdfast.features.uat.scenarios.scenario import Scenario
 from holdfast.features.uat.settings import MOST_STEPS, clean_line
 from holdfast.features.uat.state.step_match import call_of_event
@@ -69,11 +70,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
         if not call.use.is_known:
             continue
         result = result_of(event, event.body, call.use, read_page(event))
-        names |= {
-            # chrome-devtools-mcp calls the sign of an element `uid`, Playwright `ref`.
-            match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"]
-            for match in _NAMED.finditer(result.text)
-        }
+        names |= _named_elements(result.text)
         for use in (call.use, *call.use.following) if result.ok else ():
             base = base or _origin_of_url(use.address or result.url)
             _add_recorded_step(steps, use, _element_names(call.arguments, names), result)
@@ -82,18 +79,25 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     return base, steps[:MOST_STEPS]
 
 
-def _element_names(arguments: Mapping[str, Any], names_by_ref: Mapping[str, str]) -> list[str]:
+def _named_elements(text: str) -> dict[str, str]:
+    """By the sign of an element: chrome-devtools-mcp calls it `uid`, Playwright `ref`."""
+    return {match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"] for match in _NAMED.finditer(text)}
+
+
+def _element_names(arguments: Mapping[str, Any], names_by_sign: Mapping[str, str]) -> list[str]:
     """What the call was done to, as a person would call it."""
     parts = [arguments, *(one for name in ("fields", "elements") for one in _maps(arguments.get(name)))]
-    labels = []
-    for part in parts:
-        label = part.get("element") or part.get("name")
-        # agent-browser puts an @ before the sign.
-        signs = [str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str)]
-        labels.append(str(label) if label else next((names_by_ref[sign] for sign in signs if sign in names_by_ref), ""))
-    words = str(arguments.get("command") or "").split() if "command" in arguments else []
-    labels += [names_by_ref[sign] for word in words if (sign := word.removeprefix("@").strip("'\"")) in names_by_ref]
-    return [name for name in labels if name]
+    labels = [_label(part, names_by_sign) for part in parts]
+    words = str(arguments.get("command") or "").split()
+    labels += [names_by_sign.get(word.removeprefix("@").strip("'\""), "") for word in words]
+    return [label for label in labels if label]
+
+
+def _label(part: Mapping[str, Any], names_by_sign: Mapping[str, str]) -> str:
+    # agent-browser puts an @ before the sign.
+    signs = (str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str))
+    named = next((names_by_sign[sign] for sign in signs if sign in names_by_sign), "")
+    return str(part.get("element") or part.get("name") or named)
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:
@@ -125,13 +129,13 @@ def _add_recorded_step(steps: list[RecordedStep], use: ToolUse, names: list[str]
 
 
 def _note_page(steps: list[RecordedStep], result: Result) -> None:
-    """A title is worth an assertion where it is new; a heading only where somebody looked at the page."""
+    """Asserts a title where it is new, and a heading where the page was looked at."""
     before = next((step.title for step in reversed(steps[:-1]) if step.title), "")
     headings = [text for text in _HEADING.findall(result.text) if text != result.title]
     step = steps[-1]
     if result.title and result.title != before:
         step.title = result.title
-    if headings and step.action == "verify":
+    if headings and step.action == "verify" and headings[0] != step.title:
         step.heading = headings[0]
 
 
@@ -142,37 +146,23 @@ def _origin_of_url(address: str) -> str:
 
 
 def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str) -> str:
-    """YAML for a person to go over: what was typed is not in it, what was seen is asserted."""
-    quoted = _quote_yaml
-    lines = [
-        "# yaml-language-server: $schema=./scenario.schema.json",
-        f"# Recorded from session {clean_line(session, 80)}. Go over it: say what each step is for and what must be true.",
-        f"name: {quoted(name)}",
-        "description: What was done in the browser",
-        f"base_url: {quoted(base or 'http://localhost:3000')}",
-        "steps:",
-    ]
-    for step in steps:
-        where = f", arguments: {{url: {quoted(step.path + '*')}}}" if step.action == "navigate" else ""
-        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}}}")
-    seen = [seen for number, step in enumerate(steps, 1) for seen in _seen_in_step(number, step)]
-    lines += ["assertions:", *seen] if seen else []
-    return "\n".join(lines) + "\n"
+    """A draft in YAML: it leaves out what was typed and asserts what was seen."""
+    from holdfast.features.uat.report.html import render_page
 
-
-def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
     # A text with {{ }} cannot be said in a scenario: it would be read as a variable.
-    if step.title and "{{" not in step.title:
-        expectation = _quote_yaml(f"The page is {step.title}")
-        yield f"  - {{description: {expectation}, step: {number}, title: {_quote_yaml(step.title)}}}"
-    if step.heading and step.heading != step.title and "{{" not in step.heading:
-        expectation = _quote_yaml(f"It shows {step.heading}")
-        yield f"  - {{description: {expectation}, step: {number}, contains: {_quote_yaml(step.heading)}}}"
+    seen = [
+        (number, words, condition, text)
+        for number, step in enumerate(steps, 1)
+        for words, condition, text in (("The page is", "title", step.title), ("It shows", "contains", step.heading))
+        if text and "{{" not in text
+    ]
+    facts = {"name": name, "base": base or "http://localhost:3000", "session": clean_line(session, 80), "seen": seen}
+    return render_page("recorded.yaml", steps=steps, **facts, quoted=_quote_yaml).decode()
 
 
-def _quote_yaml(text: str) -> str:
+def _quote_yaml(text: str) -> Markup:
     # {{ }} would be read as a variable of the scenario.
-    return msgspec.json.encode(text.replace("{{", "{ {")).decode()
+    return Markup(msgspec.json.encode(text.replace("{{", "{ {")).decode())  # noqa: S704 - YAML, no HTML
 
 
 # ── files ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,14 +170,12 @@ def _quote_yaml(text: str) -> str:
 
 def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     """The plan of a scenario file, with the shared steps it uses. Never raises."""
-    scenario, mistakes = read_scenario(path)
-    if scenario is None:
-        return None, mistakes
-    plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
-    if faults:
-        where = lines_of(path)
-        return None, [mistake_at(field_path, text, where, str(path)) for field_path, text in faults]
-    return plan, []
+    file = read_scenario(path)
+    if file.scenario is None:
+        return None, file.mistakes
+    plan, faults = build_plan(file.scenario, partial(_load_shared, path.parent))
+    mistakes = [mistake_at(field_path, text, file.where, str(path)) for field_path, text in faults]
+    return (None, mistakes) if faults else (plan, [])
 
 
 def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
@@ -197,5 +185,5 @@ def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
     path = folder / SHARED / f"{name}.yaml"
     if not path.is_file():
         return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
-    shared, mistakes = read_scenario(path)
-    return shared, str(mistakes[0]) if mistakes else ""
+    shared = read_scenario(path)
+    return shared.scenario, str(shared.mistakes[0]) if shared.mistakes else ""

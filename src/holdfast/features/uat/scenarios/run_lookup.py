@@ -1,6 +1,5 @@
 """Finds the run a person means."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.core.errors import CommandRefused
@@ -36,14 +35,14 @@ def find_run(call: Call, name: str = "run") -> Run:
 
 def require_active_run(call: Call) -> Run:
     """The run that is going on in the session."""
-    doc = find_run(call) if call.args.get("run") else _find_active_run(call)
+    doc = find_run(call) if call.args.get("run") else active_run(call)
     if doc is None or doc.status != "active":
         which = f"run {doc.id} is over" if doc else "no UAT run is going on in this session"
         raise CommandRefused(which, fix="Begin one with: holdfast uat start SCENARIO")
     return doc
 
 
-def _find_active_run(call: Call) -> Run | None:
+def active_run(call: Call) -> Run | None:
     mine = of_session(call)
     return RUNS.load(call.reader, mine.active) if mine and mine.active else None
 
@@ -77,7 +76,8 @@ def _latest_run(call: Call) -> Run:
 
 
 def _by_part(call: Call, id_part: str) -> Run | None:
-    candidates = [doc for doc in _recent_runs(call) if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
+    recent = (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
+    candidates = [doc for doc in recent if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
     if len(candidates) > 1:
         ids = ", ".join(doc.id for doc in candidates[:5])
         raise CommandRefused(f"{id_part!r} may be any of {ids}", fix="Give more of it.")
@@ -88,10 +88,6 @@ def imported_runs(call: Call, digest: str) -> list[Run]:
     """The runs of this project that came out of the same file; a larger import is several."""
     rows = RUNS.list(call.reader, project=call.project, limit=SEARCHED)
     return [doc for _, doc in reversed(rows) if doc.digest == digest and doc.project == call.project]
-
-
-def _recent_runs(call: Call) -> Iterator[Run]:
-    yield from (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
 
 
 def latest_session(call: Call) -> str:

@@ -8,12 +8,7 @@ from msgspec import Meta
 from holdfast.core.section import Before, Section
 from holdfast.core.times import DAY
 from holdfast.features.uat.drivers.assertions import CONDITIONS, conditions_of
-from holdfast.features.uat.settings import (
-    LONGEST_NAME,
-    LONGEST_TEXT,
-    MOST_CHECKS,
-    MOST_STEPS,
-)
+from holdfast.features.uat.settings import LONGEST_NAME, LONGEST_TEXT, MOST_CHECKS, MOST_STEPS
 
 SCHEMA_TITLE = "A UAT scenario of Holdfast"
 LONGEST_WAIT_MS = DAY
@@ -148,9 +143,4 @@ class Scenario(Section, kw_only=True):
 def scenario_schema() -> dict[str, Any]:
     _, parts = msgspec.json.schema_components([Scenario], ref_template="#/$defs/{name}")
     whole = parts.pop(Scenario.__name__)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **whole,
-        "title": SCHEMA_TITLE,
-        "$defs": parts,
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": SCHEMA_TITLE, "$defs": parts}

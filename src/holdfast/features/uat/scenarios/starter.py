@@ -13,38 +13,7 @@ SCHEMA_FILE = "scenario.schema.json"
 IGNORED = "# Written by Holdfast: runs and their proof. The scenarios are yours to commit.\n"
 IGNORED += "sessions/\nscreenshots/\nreports/\narchive/\n"
 
-TEMPLATE = """\
-# yaml-language-server: $schema=./{schema}
-# What an agent does when it tests this, and what must be true. Check it with: holdfast uat validate
-name: {name}
-description: User authentication flow testing
-base_url: {base_url}
-steps:
-  - action: navigate
-    description: Navigate to login page
-    arguments: {{url: "*/login*"}}
-    expected_ms: 5000
-  - action: fill
-    description: Fill login credentials
-    expected_ms: 10000
-  - action: click
-    description: Submit the form
-    expected_ms: 10000
-  - action: verify
-    description: The welcome page is there
-    expected_ms: 10000
-  - action: screenshot
-    description: Keep a picture of it
-    expected_ms: 10000
-assertions:
-  - description: The user is welcomed
-    step: 4
-    contains: Welcome
-health_checks:
-  - type: page_load
-    step: 1
-    no_errors: true
-"""
+TEMPLATE = Path(__file__).with_name("starter.yaml.txt")
 
 
 def scenario_file(paths: RunFolders, name: str) -> Path:
@@ -55,11 +24,7 @@ def initial_files(paths: RunFolders, name: str, base_url: str, recorded: str = "
     """`recorded`: the scenario itself, where it was made from a session."""
     quoted = msgspec.json.encode(name).decode() if slugify_text(name) != name else name
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
-    text = TEMPLATE.format(schema=SCHEMA_FILE, name=quoted, base_url=address)
+    text = TEMPLATE.read_text("utf-8").format(schema=SCHEMA_FILE, name=quoted, base_url=address)
     yield scenario_file(paths, name), (recorded or text).encode()
-    yield paths.scenarios / SCHEMA_FILE, schema_text()
+    yield paths.scenarios / SCHEMA_FILE, msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2) + b"\n"
     yield paths.root / ".gitignore", IGNORED.encode()
-
-
-def schema_text() -> bytes:
-    return msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2) + b"\n"

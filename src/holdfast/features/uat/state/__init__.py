@@ -42,6 +42,10 @@ class Step(msgspec.Struct):
     attempts: list[Attempt] = []
 
 
+NO_STEP = Step()
+"""Before the first step. Never changed."""
+
+
 class Assertion(msgspec.Struct):
     step: int = 0
     result: str = UNKNOWN

@@ -5,23 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.core.lazy import lazy_pattern
-from holdfast.features.uat.state.order_words import SCENARIO, TOOL, Reading, is_flow, is_uat, read_prompt
+from holdfast.features.uat.state.order_words import SCENARIO, TOOL, Reading, is_flow, is_uat, order_pattern, read_prompt
 from holdfast.features.uat.state.step_match import Called, matches_step
 
 WORTH_KEEPING = 20
 """A prompt that scores less cannot begin a run with any tool."""
-
-_COMMON = lazy_pattern(
-    r"the|an?|our|all|this|that|of|for|in|on|with|and|please|now|again|once|more|full|whole|complete|it|uats?|user|"
-    r"acceptance|tests?|testing|scenarios?|flow|run|rerun|re|execute|perform|start|begin|launch|kick|off|carry|out|"
-    r"conduct|do|redo|repeat|browser|playwright|chrome|chromium|firefox|screenshots?|take"
-)
-
-
-# Latin words, or a run of letters of another script.
-_WORD = lazy_pattern(r"[a-z0-9]+|[^\W_a-z0-9]+")
-"""Words; scripts without spaces stand beside Latin names without one."""
 
 
 class Assessment(NamedTuple):
@@ -35,8 +23,10 @@ def assess_prompt(prompt: str, scenarios: Mapping[str, Plan], call: Called | Non
     reading = read_prompt(prompt)
     if reading.score < WORTH_KEEPING:
         return Assessment(reading.score, "", reading.reasons)
+    tool, tool_reason = _score_tool_call((), "", call)
+    nameless = Assessment(reading.score + tool, "", (*reading.reasons, *tool_reason))
     offers = [_assess_scenario(reading, name, plan, scenarios, call) for name, plan in scenarios.items()]
-    return max(offers, key=lambda offer: offer.score, default=_without_scenario(reading, call))
+    return max(offers, key=lambda offer: offer.score, default=nameless)
 
 
 def named_scenarios(prompt: str, scenarios: Iterable[str]) -> list[str]:
@@ -59,11 +49,6 @@ def _assess_scenario(
     return Assessment(reading.score + tool + points, name, reasons)
 
 
-def _without_scenario(reading: Reading, call: Called | None) -> Assessment:
-    tool, reason = _score_tool_call((), "", call)
-    return Assessment(reading.score + tool, "", (*reading.reasons, *reason))
-
-
 def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
     if call is None:
         return 0, ()
@@ -73,23 +58,17 @@ def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called |
 
 
 def _correlate_name(orders: str, name: str) -> tuple[int, str]:
-    words = _WORD.findall(name.lower())
-    order_words = _WORD.findall(orders)
-    if not words or not order_words:
-        return 0, ""
+    words, order_words = (order_pattern("word").findall(text) for text in (name.lower(), orders))
     # Names in scripts without spaces are searched for as they are.
-    if _contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders):
+    is_named = f" {' '.join(words)} " in f" {' '.join(order_words)} "
+    if words and (is_named or (not name.isascii() and name.lower() in orders)):
         return SCENARIO, f"it names the scenario {name}"
-    telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]
-    if telling and all(word in order_words for word in telling):
+    telling = {word for word in words if not is_flow(word)} - {"test", "page", "uat"}
+    if telling and telling <= set(order_words):
         return SCENARIO - 5, f"it names what {name} is about"
     return 0, ""
 
 
 def _names_nothing(orders: str) -> bool:
     """“Run the UAT with screenshots”: there is only one it can mean. “Run the UAT of the payment” means another."""
-    return all(_COMMON.fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))
-
-
-def _contains_sequence(order_words: list[str], words: list[str]) -> bool:
-    return any(order_words[n : n + len(words)] == words for n in range(len(order_words) - len(words) + 1))
+    return all(order_pattern("common").fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))

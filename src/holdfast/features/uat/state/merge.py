@@ -7,25 +7,12 @@ import msgspec
 
 Path = tuple[str, ...]
 
-DERIVED: tuple[Path, ...] = (
-    ("meta",),
-    ("session", "claudeSessionId"),
-    ("session", "uatSessionId"),
-    ("session", "startTime"),
-    ("session", "lastActivity"),
-    ("session", "endTime"),
-    ("session", "status"),
-    ("scenario", "steps"),
-    ("scenario", "totalSteps"),
-    ("scenario", "currentStep"),
-    ("scenario", "completedSteps"),
-    ("scenario", "actualDuration"),
-    ("execution", "toolCalls"),
-    ("artifacts", "screenshots"),
-    ("artifacts", "reports"),
-    ("performance",),
-    ("context", "hooks"),
-)
+DERIVED = [
+    *("meta", "session.claudeSessionId", "session.uatSessionId", "session.startTime", "session.lastActivity"),
+    *("session.endTime", "session.status", "scenario.steps", "scenario.totalSteps", "scenario.currentStep"),
+    *("scenario.completedSteps", "scenario.actualDuration", "execution.toolCalls", "artifacts.screenshots"),
+    *("artifacts.reports", "performance", "context.hooks"),
+]
 ADDED: dict[Path, str] = {
     ("execution", "errors"): "error",
     ("execution", "warnings"): "warning",
@@ -64,11 +51,10 @@ def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, li
         value, remaining = _take_path(remaining, path)
         if isinstance(value, list):
             added[path] = value
-    for path in DERIVED:
-        value, remaining = _take_path(remaining, path)
-        if value is not None:
-            ignored.append(".".join(path))
-    return _without_empty(remaining), added, ignored
+    for name in DERIVED:
+        value, remaining = _take_path(remaining, tuple(name.split(".")))
+        ignored += [name] if value is not None else []
+    return {name: inner for name, inner in remaining.items() if inner not in ({}, None)}, added, ignored
 
 
 def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
@@ -82,7 +68,3 @@ def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
         return None, value
     taken, left = _take_path(dict(inner), tuple(rest))
     return taken, {**value, name: left}
-
-
-def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if inner != {} and inner is not None}

@@ -38,7 +38,8 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
     """What a session has going: its run, its last prompt that may be about one."""
     before = doc or SessionRuns(at=event.at, project=event.project)
     changed = copy.copy(before)
-    _OF_SESSION.get(event.kind, _keep_unchanged)(changed, event)
+    if change := _OF_SESSION.get(event.kind):
+        change(changed, event)
     # Sessions without UAT get no document at all.
     if doc is None and not (changed.prompt or changed.runs):
         return None
@@ -86,10 +87,6 @@ def _note_run_end(doc: SessionRuns, event: Event) -> None:
 
 def _clear_tail(doc: SessionRuns, _event: Event) -> None:
     doc.tail = ""
-
-
-def _keep_unchanged(_doc: SessionRuns, _event: Event) -> None:
-    return
 
 
 _OF_SESSION = {

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import (
@@ -49,12 +49,16 @@ from holdfast.features.uat.state import (
     RecentShot,
     Run,
     Signal,
+    Step,
     steps,
 )
 from holdfast.features.uat.state.merge import encoded_size, merge_objects
 
 PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
 """Nothing happened in the run itself."""
+
+
+_SAME_NAME = ("of", "mode", "root", "confidence", "auto", "source", "digest", "environment")
 
 
 def new_run(event: Event) -> Run:
@@ -70,22 +74,15 @@ def new_run(event: Event) -> Run:
         touched=event.at,
         first_seq=event.seq,
         last_seq=event.seq,
-        of=data.of,
-        mode=data.mode,
-        root=data.root,
         base_url=plan.base_url,
         message=clean_line(data.message, 1000),
-        confidence=data.confidence,
         reasons=data.reasons[:MOST_RECENT],
-        auto=data.auto,
-        source=data.source,
-        digest=data.digest,
-        environment=data.environment,
-        steps=[steps.planned_step(planned) for planned in plan.steps],
+        steps=[Step(wanted=planned.calls, budget_ms=planned.budget_ms or 0) for planned in plan.steps],
         assertions=[
             Assertion(step=planned.step or 0, expected=expected_conditions(planned), budget_ms=planned.budget_ms or 0)
             for planned in plan.assertions
         ],
+        **{name: getattr(data, name) for name in _SAME_NAME},
     )
 
 
@@ -105,21 +102,22 @@ def reduce_run(run: Run | None, event: Event) -> Run | None:
     return after
 
 
-def _first_call(run: Run, event: Event) -> Run:
-    """The call by which a run was noticed is the first one of it."""
-    first: FirstCall | None = event.data.first
-    if first is not None:
-        _call_started(run, event, first)
+def reduce_events(run: Run, events: Iterable[Event]) -> Run:
+    for event in events:
+        run = reduce_run(run, event) or run
     return run
 
 
-def _apply_call_started(run: Run, event: Event) -> None:
-    _call_started(run, event, event.data)
+def _first_call(run: Run, event: Event) -> Run:
+    """The call by which a run was noticed is its first one."""
+    if event.data.first is not None:
+        _call_started(run, event, event.data.first)
+    return run
 
 
 def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None:
     if len(run.open) >= MOST_OPEN:
-        # Calls whose end was never told would pile up: the oldest go.
+        # Calls whose end never came would pile up: the oldest go.
         run.open = dict(list(run.open.items())[1 - MOST_OPEN :])
     entry = OpenCall(n=call.n, tool=call.tool, step=call.step, at=event.at, call=call.call, matched=call.matched)
     run.open = {**run.open, str(call.n): entry}
@@ -128,26 +126,30 @@ def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None
         steps.begin_call(run, call.step, event.at, call.address)
 
 
-def _ended_call(run: Run, event: Event) -> None:
+def _call_ended(run: Run, event: Event) -> None:
     call: CallEnded = event.data
     seen = run.open.get(str(call.n))
     run.open = {key: entry for key, entry in run.open.items() if key != str(call.n)}
     run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
     _count_call(run, event, call)
-    matched = call.matched and run.status == ACTIVE
+    is_active = run.status == ACTIVE
     # The start of this call was not seen: its step begins with its end.
-    if matched and seen is None:
+    if is_active and call.matched and seen is None:
         steps.begin_call(run, call.step, call.began or event.at, call.address)
     _judge_assertions(run, event, call.assertions)
-    if matched:
+    if is_active:
+        _end_step_call(run, event, call)
+    _note_findings(run, event, call)
+
+
+def _end_step_call(run: Run, event: Event, call: CallEnded) -> None:
+    if call.matched:
         steps.end_call(run, call.step, event.at, ok=call.ok, error=call.error, interrupted=call.interrupted)
         if call.expected:
             steps.set_difference(run, call.step, call.expected, call.received)
-    elif run.status == ACTIVE:
+    else:
         steps.judge_step(run, call.step)
-    _note_findings(run, event, call)
-    if call.returning and run.status == ACTIVE:
-        run.returning = call.returning
+    run.returning = call.returning or run.returning
 
 
 def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
@@ -161,15 +163,10 @@ def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
 
 def _count_call(run: Run, event: Event, call: CallEnded) -> None:
     run.calls += 1
-    if call.ok:
-        run.ok += 1
-    elif call.interrupted:
-        run.interrupted += 1
-    else:
-        run.failed += 1
-    recent = RecentCall(
-        n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=clean_line(call.error, 200)
-    )
+    counter = "ok" if call.ok else "interrupted" if call.interrupted else "failed"
+    setattr(run, counter, getattr(run, counter) + 1)
+    error = clean_line(call.error, 200)
+    recent = RecentCall(n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=error)
     run.last = [*run.last, recent][-MOST_RECENT:]
     run.framework = run.framework or call.framework
     if call.driver and call.driver not in run.drivers:
@@ -177,15 +174,15 @@ def _count_call(run: Run, event: Event, call: CallEnded) -> None:
 
 
 def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion]) -> None:
-    """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
+    """A met assertion stays met unless it is broken; a broken one stays broken."""
     assertions = list(run.assertions)
     for one in judged:
         before = assertions[one.index].result if one.index < len(assertions) else FAILED
-        # An assertion that nothing was said about keeps what was seen before.
+        # Where the driver said nothing, the earlier result stays.
         if before == FAILED or (before == PASSED and not one.broken) or (one.untold and assertions[one.index].actual):
             continue
         result = FAILED if one.broken else PASSED if one.met else UNKNOWN
-        assertions[one.index] = msgspec.structs.replace(
+        assertions[one.index] = replace(
             assertions[one.index], result=result, actual=one.actual, at=event.at, by_hand=False
         )
     run.assertions = assertions
@@ -198,28 +195,21 @@ def _apply_step_set(run: Run, event: Event) -> None:
 
 
 def _apply_assertion(run: Run, event: Event) -> None:
-    """By hand: new, or instead of one of the scenario's."""
+    """By hand: a new one, or the result of one of the scenario's."""
     data: AssertionTold = event.data
     index, number = data.index, data.step
     if index is not None and 0 <= index < len(run.assertions):
-        assertions = list(run.assertions)
-        assertions[index] = msgspec.structs.replace(
-            assertions[index], result=data.result, actual=data.actual, at=event.at, by_hand=True
-        )
-        run.assertions = assertions
-        steps.judge_step(run, assertions[index].step)
+        judged = replace(run.assertions[index], result=data.result, actual=data.actual, at=event.at, by_hand=True)
+        run.assertions = [*run.assertions[:index], judged, *run.assertions[index + 1 :]]
+        steps.judge_step(run, judged.step)
     # By hand only to a step that was tried: another assertion counts for the run as a whole.
-    elif len(run.assertions) < MOST_CHECKS and steps.has_step(run, number) and run.steps[number - 1].attempts:
+    elif len(run.assertions) < MOST_CHECKS and steps.is_tried(run, number):
         one = Assertion(step=number, result=data.result, at=event.at, by_hand=True, extra=True)
         one.expected, one.actual = data.expected or data.description, data.actual
         run.assertions = [*run.assertions, one]
         steps.judge_step(run, number)
     elif len(run.asserted) < MOST_CHECKS:
         run.asserted = [*run.asserted, data.result]
-
-
-def _apply_health_check(run: Run, event: Event) -> None:
-    _count_health_check(run, event, event.data)
 
 
 def _count_health_check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
@@ -243,8 +233,7 @@ def _apply_screenshot(run: Run, event: Event) -> None:
 
 def _apply_problem(run: Run, event: Event) -> None:
     data: ProblemNoted = event.data
-    level = "error" if data.level == "error" else "warning"
-    _add_note(run, event, level, data.type or "note", data.message, data.step)
+    _add_note(run, event, data.level, data.type or "note", data.message, data.step)
     if data.tool and data.tool not in run.unknown_tools:
         run.unknown_tools = [*run.unknown_tools, data.tool][-MOST_RECENT:]
 
@@ -261,11 +250,8 @@ def _add_note(run: Run, event: Event, level: str, kind: str, message: Any, step:
 
 def _apply_signal(run: Run, event: Event) -> None:
     data: SignalLeft = event.data
-    other_signals = {n: v for n, v in run.hooks.items() if n != data.name}
-    recent = (
-        dict(list(other_signals.items())[1 - MOST_SIGNALS :]) if len(other_signals) >= MOST_SIGNALS else other_signals
-    )
-    run.hooks = {**recent, data.name: Signal(data=data.data, at=event.at)}
+    others = [(name, one) for name, one in run.hooks.items() if name != data.name]
+    run.hooks = {**dict(others[1 - MOST_SIGNALS :]), data.name: Signal(data=data.data, at=event.at)}
 
 
 def _apply_patch(run: Run, event: Event) -> None:
@@ -281,14 +267,6 @@ def _apply_reports(run: Run, event: Event) -> None:
     run.reports = [*run.reports, *made][-MOST_RECENT:]
 
 
-def _apply_restored(run: Run, event: Event) -> None:
-    run.restored += event.data.was != "good"
-
-
-def _apply_archived(run: Run, event: Event) -> None:
-    run.archived = event.at
-
-
 def _apply_run_ended(run: Run, event: Event) -> None:
     if run.status != ACTIVE:
         return
@@ -300,15 +278,15 @@ def _apply_run_ended(run: Run, event: Event) -> None:
 
 
 def _final_assertion(run: Run, assertion: Assertion) -> Assertion:
-    """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
+    """Of the whole run: an open assertion has failed, unless a part of the run was never reached."""
     if assertion.budget_ms:
         spent = max(0, (run.end or run.touched) - run.start)
         held = PASSED if spent <= assertion.budget_ms else FAILED
-        return msgspec.structs.replace(assertion, result=held, actual=f"{spent} ms", at=run.end)
+        return replace(assertion, result=held, actual=f"{spent} ms", at=run.end)
     reached = all(step.status in (COMPLETED, FAILED) for step in run.steps) and (run.calls or run.steps)
     if assertion.step or not reached or assertion.result != UNKNOWN:
         return assertion
-    return msgspec.structs.replace(assertion, result=FAILED)
+    return replace(assertion, result=FAILED)
 
 
 def verdict_of_ended_run(run: Run, ending: Event) -> JsonObject:
@@ -319,31 +297,34 @@ def verdict_of_ended_run(run: Run, ending: Event) -> JsonObject:
 
 def outcome_of_run(run: Run) -> str:
     """From the steps and assertions; a run without any of them proves nothing."""
-    stood = [step.status for step in run.steps]
-    judged = [a.result for a in run.assertions] + run.asserted
-    if FAILED in stood or FAILED in judged:
+    statuses = [step.status for step in run.steps]
+    judged = {a.result for a in run.assertions} | set(run.asserted)
+    if FAILED in (*statuses, *judged):
         return FAILED
-    if INTERRUPTED in stood:
+    if INTERRUPTED in statuses:
         return INTERRUPTED
+    is_proven = COMPLETED in statuses if statuses else PASSED in judged
+    is_done = judged <= {PASSED} and all(map(_is_done, run.steps))
+    return PASSED if is_done and is_proven and not run.blocked else INCOMPLETE
+
+
+def _is_done(step: Step) -> bool:
     # A step that was skipped on purpose has an attempt that says so; one that was passed over has none.
-    done = all(s.status == COMPLETED or (s.status == SKIPPED and s.attempts) for s in run.steps)
-    proven = COMPLETED in stood or (not stood and PASSED in judged)
-    done = done and not run.blocked
-    return PASSED if done and proven and all(result == PASSED for result in judged) else INCOMPLETE
+    return step.status == COMPLETED or (step.status == SKIPPED and bool(step.attempts))
 
 
 CHANGES: dict[str, Callable[[Run, Event], None]] = {
-    "uat.call_started": _apply_call_started,
-    "uat.call_ended": _ended_call,
+    "uat.call_started": lambda run, event: _call_started(run, event, event.data),
+    "uat.call_ended": _call_ended,
     "uat.step": _apply_step_set,
     "uat.asserted": _apply_assertion,
-    "uat.checked": _apply_health_check,
+    "uat.checked": lambda run, event: _count_health_check(run, event, event.data),
     "uat.shot": _apply_screenshot,
     "uat.problem": _apply_problem,
     "uat.signal": _apply_signal,
     "uat.patched": _apply_patch,
     "uat.reported": _apply_reports,
-    "uat.restored": _apply_restored,
-    "uat.archived": _apply_archived,
+    "uat.restored": lambda run, event: setattr(run, "restored", run.restored + (event.data.was != "good")),
+    "uat.archived": lambda run, event: setattr(run, "archived", event.at),
     "uat.ended": _apply_run_ended,
 }

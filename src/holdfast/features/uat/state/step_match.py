@@ -1,7 +1,7 @@
 """Matches a tool call to a step."""
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -10,33 +10,13 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use, use_of_command
-from holdfast.features.uat.settings import (
-    FAILED,
-    IN_PROGRESS,
-    INTERRUPTED,
-)
-from holdfast.features.uat.state import Run
+from holdfast.features.uat.drivers import recognise_tool_use, use_of_command
+from holdfast.features.uat.drivers.table import NOT_A_DRIVER, ToolUse, meanings_of_action
+from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
+from holdfast.features.uat.state import NO_STEP, Run
 
 LONGEST_COMPARED = 4_000
 _SHELL = ("shell", "command", "run", "exec", "execute", "bash")
-_ACTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("navigate", "open", "goto", "go", "visit", "load", "launch"): ("navigate",),
-    ("fill", "type", "enter", "input", "login"): ("fill", "press"),
-    ("click", "submit", "press", "tap"): ("click", "press"),
-    ("select", "choose"): ("select",),
-    ("upload", "attach"): ("upload",),
-    ("back",): ("back",),
-    ("scroll", "swipe"): ("scroll",),
-    ("hover",): ("hover",),
-    ("drag",): ("drag",),
-    ("screenshot", "capture"): ("screenshot",),
-    ("wait",): ("wait",),
-    ("verify", "assert", "check", "read", "see", "snapshot"): ("snapshot", "evaluate", "wait", "console"),
-    ("evaluate", "script"): ("evaluate",),
-}
-MEANINGS_OF = {word: meanings for words, meanings in _ACTIONS.items() for word in words}
-"""What a scenario calls an action → what tools that do it mean."""
 
 
 class Called(NamedTuple):
@@ -51,7 +31,7 @@ class Called(NamedTuple):
 def call_of_event(
     event: Event, extra: Mapping[str, str] | None = None, raw_arguments: Mapping[str, Any] | None = None
 ) -> Called:
-    """`raw_arguments`: the arguments as the agent sent them, where what is stored lacks what was typed."""
+    """`raw_arguments`: the arguments as the agent sent them; the stored ones lack typed values."""
     data: ToolPayload = event.data
     arguments = dict(raw_arguments if raw_arguments is not None else data.input)
     if data.command and raw_arguments is None:
@@ -64,8 +44,7 @@ def call_of_event(
 
 
 def use_of_event(event: Event, extra: Mapping[str, str] | None = None) -> ToolUse:
-    """What a call is to a driver, where nothing else of it is wanted: this is asked of every call of every session, and
-    nearly all are commands that no driver is named in."""
+    """What a call is to a driver. Runs for every call of every session; nearly all are commands without a driver."""
     data: ToolPayload = event.data
     if data.command and data.action == "shell" and "__" not in event.tool:
         return use_of_command(data.command)
@@ -95,32 +74,33 @@ def matches_step(step: PlannedStep, call: Called, base_url: str = "") -> bool:
 
 
 def choose_step(plan: Plan, run: Run, call: Called) -> int:
-    """The number of the step this call is part of, 0 when it is part of none.
+    """The number of the step this call is part of, 0 when it is part of none."""
+    last = min(len(plan.steps), len(run.steps))
+    fitting = {n for n in range(1, last + 1) if matches_step(plan.steps[n - 1], call, plan.base_url)}
+    exact = {n for n in fitting if plan.steps[n - 1].tool or plan.steps[n - 1].arguments}
+    return next((n for n in _steps_in_order(run, call, exact, len(plan.steps)) if n in fitting), 0)
 
-    After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
-    first, then the next one, then the last one once more (a form has many fields), then a later one if the scenario
-    says exactly what it looks like, then an earlier one whose page is opened again.
+
+def _steps_in_order(run: Run, call: Called, exact: set[int], steps: int) -> Iterable[int]:
+    """Which steps come into question, the likeliest first.
+
+    After a crash or a way back the earliest. Else a step still going on or to be tried again comes first, then the next
+    one, then the last one once more (a form has many fields), then a later one if the scenario says exactly what it
+    looks like, then an earlier one whose page is opened again.
     """
-    steps, base_url, current = plan.steps, plan.base_url, run.current
-
-    def fits(number: int) -> bool:
-        return 0 < number <= min(len(steps), len(run.steps)) and matches_step(steps[number - 1], call, base_url)
-
+    current = run.current
     if run.returning:
-        return next((n for n in range(1, current + 2) if fits(n)), 0)
-    near = [current, current + 1] if _is_unfinished_step(run, current) else [current + 1, current]
+        return range(1, current + 2)
     again = _opened_again(run, call)
-    if again and not (fits(current + 1) and _is_exact(steps[current])):
-        return again if fits(again) else 0
-    if call.use.meaning == "navigate" and _goes_elsewhere(run, current, call):
-        near = [current + 1, current]
-    exact = [n for n in range(current + 2, len(steps) + 1) if _is_exact(steps[n - 1])]
-    earlier = [n for n in range(1, current) if _is_exact(steps[n - 1])] if call.use.meaning == "navigate" else []
-    return next((n for n in (*near, *exact, *earlier) if fits(n)), 0)
-
-
-def _is_exact(step: PlannedStep) -> bool:
-    return bool(step.tool or step.arguments)
+    if again and current + 1 not in exact:
+        return (again,)
+    navigates = call.use.meaning == "navigate"
+    step = run.steps[current - 1] if current else NO_STEP
+    address = call.use.address[:300] if navigates and step.address else ""
+    stays = step.status in (IN_PROGRESS, FAILED, INTERRUPTED) and address in ("", step.address)
+    near = (current, current + 1) if stays else (current + 1, current)
+    earlier = range(1, current) if navigates else ()
+    return (*near, *(n for n in (*range(current + 2, steps + 1), *earlier) if n in exact))
 
 
 def _opened_again(run: Run, call: Called) -> int:
@@ -129,15 +109,6 @@ def _opened_again(run: Run, call: Called) -> int:
     if call.use.meaning != "navigate" or not address:
         return 0
     return next((n for n in range(1, run.current) if run.steps[n - 1].address == address[:300]), 0)
-
-
-def _goes_elsewhere(run: Run, number: int, call: Called) -> bool:
-    address = run.steps[number - 1].address if number else ""
-    return bool(address and call.use.address and address != call.use.address[:300])
-
-
-def _is_unfinished_step(run: Run, number: int) -> bool:
-    return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
 def _tool_fits(step: PlannedStep, call: Called) -> bool:
@@ -149,7 +120,7 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
         return call.action == "shell"
     if not call.use.is_known:
         return False
-    allowed_meanings = MEANINGS_OF.get(action)
+    allowed_meanings = meanings_of_action().get(action)
     return (
         call.use.meaning in allowed_meanings
         if allowed_meanings
@@ -160,18 +131,22 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
 def _argument_matches(expected: Any, actual: Any, base_url: str) -> bool:
     if isinstance(expected, Mapping):
         return isinstance(actual, Mapping) and all(
-            _argument_matches(e, actual.get(k), base_url) for k, e in expected.items()
+            _argument_matches(value, actual.get(name), base_url) for name, value in expected.items()
         )
-    if isinstance(expected, Sequence) and not isinstance(expected, str):
-        return isinstance(actual, list) and all(
-            any(_argument_matches(e, a, base_url) for a in actual) for e in expected
-        )
-    if isinstance(expected, str) and actual is not None:
-        return text_fits(
-            expected, actual if isinstance(actual, str) else msgspec.json.encode(actual).decode(), base_url
-        )
+    if isinstance(expected, str):
+        return actual is not None and text_fits(expected, _as_text(actual), base_url)
+    if isinstance(expected, Sequence):
+        return isinstance(actual, list) and all(_is_among(value, actual, base_url) for value in expected)
     # In Python True equals 1: a flag must not match a number.
     return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+
+
+def _is_among(expected: Any, listed: list[Any], base_url: str) -> bool:
+    return any(_argument_matches(expected, one, base_url) for one in listed)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def text_fits(glob: str, text: str, base_url: str = "") -> bool:

@@ -3,9 +3,10 @@
 `run` is a copy made for the event at hand; lists and structs inside it are shared with the document before, so each
 change replaces them."""
 
-import msgspec
+from collections.abc import Callable
 
-from holdfast.core.kinds.uat_events import PlannedStep
+from msgspec.structs import replace
+
 from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
@@ -20,14 +21,10 @@ from holdfast.features.uat.settings import (
     UNKNOWN,
     clean_line,
 )
-from holdfast.features.uat.state import Attempt, Run, Step
+from holdfast.features.uat.state import Assertion, Attempt, Run, Step
 
 BY_HAND = "by-hand"
 _CLOSED = (COMPLETED, FAILED, INTERRUPTED)
-
-
-def planned_step(step_plan: PlannedStep) -> Step:
-    return Step(wanted=step_plan.calls, budget_ms=step_plan.budget_ms or 0)
 
 
 def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
@@ -41,19 +38,19 @@ def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
     # Steps that were jumped over are skipped; the one before is finished.
     for earlier in range(max(1, min(run.current, number)), number):
         _leave_step(run, earlier)
-    step = run.steps[number - 1]
-    if not step.attempts or reason:
+    attempts = run.steps[number - 1].attempts
+    if not attempts or reason:
         _open_attempt(run, number, at, reason)
     else:
-        _set_attempt(run, number, status=_reopened_status(step), end=None)
-    step = run.steps[number - 1]
-    _set_step(run, number, address=step.address or clean_line(address, 300))
+        reopened = FAILED if attempts[-1].status == FAILED else IN_PROGRESS
+        _set_attempt(run, number, status=reopened, end=None)
+    _set_step(run, number, address=run.steps[number - 1].address or clean_line(address, 300))
     run.current, run.returning = number, ""
 
 
 def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", interrupted: bool = False) -> None:
     """A call of that step ended. An attempt with a failed call has failed; the next call is another attempt."""
-    if not has_step(run, number) or not run.steps[number - 1].attempts:
+    if not is_tried(run, number):
         return
     step = run.steps[number - 1]
     _set_step(run, number, done=step.done + ok, bad=step.bad + (not ok))
@@ -68,36 +65,36 @@ def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", inter
 
 def set_difference(run: Run, number: int, expected: str, received: str) -> None:
     """What a test runner's failed attempt expected and received."""
-    if has_step(run, number) and run.steps[number - 1].attempts:
+    if is_tried(run, number):
         _set_attempt(run, number, expected=clean_line(expected, 200), received=clean_line(received, 200))
 
 
 def judge_step(run: Run, number: int) -> None:
     """A step passes only with its assertions: one that failed fails it, one that is still open keeps it going."""
-    if not has_step(run, number) or not run.steps[number - 1].attempts:
+    if not is_tried(run, number):
         return
-    attempt = run.steps[number - 1].attempts[-1]
-    mine = [a for a in run.assertions if a.step == number]
-    broken = next((a for a in mine if a.result == FAILED), None)
-    if broken is not None and attempt.status != INTERRUPTED:
-        comparison = {"expected": broken.expected, "received": broken.actual}
-        _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **comparison)
-    # The calls are done but an assertion is not seen to hold yet.
-    elif attempt.status == COMPLETED and not attempt.by_hand and any(a.result == UNKNOWN for a in mine):
-        _set_attempt(run, number, status=IN_PROGRESS, end=None)
-    elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _has_open_assertions(run, number):
-        _set_attempt(run, number, status=COMPLETED, end=run.touched)
-    _judge_budget(run, number)
-
-
-def _judge_budget(run: Run, number: int) -> None:
-    step = run.steps[number - 1]
-    spent = duration_ms(step.attempts[-1])
-    if step.budget_ms and step.attempts[-1].status == COMPLETED and spent is not None and spent > step.budget_ms:
+    _set_attempt(run, number, **_by_assertions(run, number))
+    step, last = run.steps[number - 1], run.steps[number - 1].attempts[-1]
+    spent = duration_ms(last) or 0
+    if step.budget_ms and last.status == COMPLETED and spent > step.budget_ms:
+        error = f"it took {spent} ms, its budget is {step.budget_ms} ms"
         comparison = {"expected": f"at most {step.budget_ms} ms", "received": f"{spent} ms"}
-        _set_attempt(
-            run, number, status=FAILED, error=f"it took {spent} ms, its budget is {step.budget_ms} ms", **comparison
-        )
+        _set_attempt(run, number, status=FAILED, error=error, **comparison)
+
+
+def _by_assertions(run: Run, number: int) -> dict[str, object]:
+    attempt = run.steps[number - 1].attempts[-1]
+    results = {a.result: a for a in reversed(run.assertions) if a.step == number}
+    broken = results.get(FAILED)
+    if broken and attempt.status != INTERRUPTED:
+        end = attempt.end or broken.at or run.touched
+        return {"status": FAILED, "end": end, "expected": broken.expected, "received": broken.actual}
+    if UNKNOWN in results:
+        # The calls are done but an assertion is not seen to hold yet.
+        goes_on = attempt.status == COMPLETED and not attempt.by_hand
+        return {"status": IN_PROGRESS, "end": None} if goes_on else {}
+    is_done = attempt.status == IN_PROGRESS and results and _calls_done(run, number)
+    return {"status": COMPLETED, "end": run.touched} if is_done else {}
 
 
 def set_status(run: Run, number: int, status: str, at: int) -> None:
@@ -112,21 +109,19 @@ def set_status(run: Run, number: int, status: str, at: int) -> None:
         _open_attempt(run, number, at, "")
     _set_attempt(run, number, status=status, end=None if status == IN_PROGRESS else at, by_hand=True)
     if status == COMPLETED:
-        _pass_open_assertions(run, number, at)
+        # Those that a tool result spoke about keep its word.
+        _set_open_assertions(run, number, lambda a: a if a.at else replace(a, result=PASSED, at=at, by_hand=True))
     judge_step(run, number)
     run.current = number
 
 
 def close_steps(run: Run) -> None:
-    """The end of the run: what was never seen to hold has failed, what was cut off is interrupted."""
+    """The end of the run: open assertions have failed, steps that were cut off are interrupted."""
     for number, step in enumerate(run.steps, 1):
-        if not step.attempts:
-            continue
-        if step.attempts[-1].status == IN_PROGRESS:
+        if step.attempts and step.attempts[-1].status == IN_PROGRESS:
             _finish_step(run, number, otherwise=INTERRUPTED)
-        else:
+        elif step.attempts:
             _fail_open_assertions(run, number)
-            judge_step(run, number)
 
 
 def all_over(run: Run) -> bool:
@@ -135,7 +130,7 @@ def all_over(run: Run) -> bool:
 
 
 def gave_up(run: Run) -> bool:
-    """The last step failed, or its assertion never came true, and nobody is trying it again."""
+    """The last step failed, or its assertion never held, and it is not being tried again."""
     if not run.steps:
         return False
     last = run.steps[-1]
@@ -159,8 +154,12 @@ def is_flaky(step: Step) -> bool:
     return step.status == COMPLETED and any(a.status in (FAILED, INTERRUPTED) for a in step.attempts[:-1])
 
 
-def has_step(run: Run, number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= len(run.steps)
+def has_step(run: Run, number: int) -> bool:
+    return 1 <= number <= len(run.steps)
+
+
+def is_tried(run: Run, number: int) -> bool:
+    return has_step(run, number) and bool(run.steps[number - 1].attempts)
 
 
 # ── attempts ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,37 +167,33 @@ def has_step(run: Run, number: object) -> bool:
 
 def _attempt_reason(run: Run, number: int) -> str:
     """Why this call opens a new attempt of the step; empty when it goes on with the one there is."""
-    step = run.steps[number - 1]
-    if not step.attempts:
+    if not is_tried(run, number):
         return ""
-    last = step.attempts[-1]
-    if run.returning:
-        return run.returning
-    if number < run.current:
-        return "back"
+    if run.returning or number < run.current:
+        return run.returning or "back"
     if number > run.current:
-        before = run.steps[run.current - 1].attempts[-1:] if run.current else []
-        return (before[0].reason if before else "") or "retry"
+        return _reason_of_step_before(run) or "retry"
+    last = run.steps[number - 1].attempts[-1]
     return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
 
 
-def _reopened_status(step: Step) -> str:
-    return FAILED if step.attempts[-1].status == FAILED else IN_PROGRESS
+def _reason_of_step_before(run: Run) -> str:
+    """A step that was tried already comes again because the one before was tried again."""
+    return run.steps[run.current - 1].attempts[-1].reason if is_tried(run, run.current) else ""
 
 
 def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
     step = run.steps[number - 1]
-    number_of = step.tries + 1
-    # The oldest attempts go; their number stays in `tries`.
-    earlier_attempts = step.attempts[1 - MOST_ATTEMPTS :] if len(step.attempts) >= MOST_ATTEMPTS else step.attempts
-    attempt = Attempt(number=number_of, reason=reason, status=IN_PROGRESS, start=at)
+    attempt = Attempt(number=step.tries + 1, reason=reason, status=IN_PROGRESS, start=at)
     # A retry goes on where the step failed; after a restart everything in it is done again.
     done = step.done if reason == "retry" else 0
-    _set_step(run, number, attempts=[*earlier_attempts, attempt], tries=number_of, done=done)
+    # The oldest attempts go; their number stays in `tries`.
+    attempts = [*step.attempts, attempt][-MOST_ATTEMPTS:]
+    _set_step(run, number, attempts=attempts, tries=attempt.number, done=done)
     if reason:
         # A new attempt has to prove its assertions again, and loses those that were added by hand.
         run.assertions = [
-            msgspec.structs.replace(a, result=UNKNOWN, actual="", at=None, by_hand=False) if a.step == number else a
+            replace(a, result=UNKNOWN, actual="", at=None, by_hand=False) if a.step == number else a
             for a in run.assertions
             if not (a.extra and a.step == number)
         ]
@@ -207,12 +202,12 @@ def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
 
 def _set_attempt(run: Run, number: int, **fields: object) -> None:
     attempts = run.steps[number - 1].attempts
-    _set_step(run, number, attempts=[*attempts[:-1], msgspec.structs.replace(attempts[-1], **fields)])
+    _set_step(run, number, attempts=[*attempts[:-1], replace(attempts[-1], **fields)])
     _refresh_step(run, number)
 
 
 def _refresh_step(run: Run, number: int) -> None:
-    """The step stands where its latest attempt stands."""
+    """A step has the status of its latest attempt."""
     step = run.steps[number - 1]
     last = step.attempts[-1]
     starts = [a.start for a in step.attempts if a.start is not None]
@@ -221,7 +216,7 @@ def _refresh_step(run: Run, number: int) -> None:
 
 def _set_step(run: Run, number: int, **fields: object) -> None:
     steps = list(run.steps)
-    steps[number - 1] = msgspec.structs.replace(steps[number - 1], **fields)
+    steps[number - 1] = replace(steps[number - 1], **fields)
     run.steps = steps
 
 
@@ -241,39 +236,24 @@ def _finish_step(run: Run, number: int, *, otherwise: str) -> None:
     if step.done >= step.wanted:
         _set_attempt(run, number, status=COMPLETED, end=step.end or run.touched)
         _fail_open_assertions(run, number)
-        judge_step(run, number)
         return
     error = f"{step.done} of {step.wanted} calls were made" if step.done else "no call of it succeeded"
     _set_attempt(run, number, status=otherwise, end=run.touched, error=step.attempts[-1].error or error)
 
 
 def _fail_open_assertions(run: Run, number: int) -> None:
-    """Nothing is believed: what was to be seen in this step and never was has failed."""
-    run.assertions = [
-        msgspec.structs.replace(a, result=FAILED, at=a.at or run.touched)
-        if a.step == number and a.result == UNKNOWN
-        else a
-        for a in run.assertions
-    ]
+    """Assertions of this step that never held have failed."""
+    _set_open_assertions(run, number, lambda a: replace(a, result=FAILED, at=a.at or run.touched))
+    judge_step(run, number)
 
 
-def _pass_open_assertions(run: Run, number: int, at: int) -> None:
-    run.assertions = [
-        msgspec.structs.replace(a, result=PASSED, at=at, by_hand=True)
-        # Those that a tool result spoke about keep its word.
-        if a.step == number and a.result == UNKNOWN and a.at is None
-        else a
-        for a in run.assertions
-    ]
+def _set_open_assertions(run: Run, number: int, change: Callable[[Assertion], Assertion]) -> None:
+    run.assertions = [change(a) if a.step == number and a.result == UNKNOWN else a for a in run.assertions]
 
 
 def _calls_done(run: Run, number: int) -> bool:
     step = run.steps[number - 1]
     return step.done >= step.wanted and not _is_running(run, number)
-
-
-def _has_open_assertions(run: Run, number: int) -> bool:
-    return any(a.step == number and a.result == UNKNOWN for a in run.assertions)
 
 
 def _is_running(run: Run, number: int) -> bool:
