@@ -18,6 +18,7 @@ from holdfast.analysis.shell.flow import (
 from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN, Node, Word
+from holdfast.analysis.shell.word_lists import word_list
 from holdfast.core.lazy import lazy_pattern
 
 if TYPE_CHECKING:
@@ -34,17 +35,7 @@ _HARMLESS_SOURCE = lazy_pattern(
     r"(?:^|/)(?:activate(?:\.\w+)?|\.env[\w.]*|\w*\.env|[\w.-]*env\.sh|\.?\w*rc|\.\w*profile|nvm\.sh|conda\.sh|asdf\.sh"
     r"|virtualenvwrapper\.sh|env)$"
 )
-# Each of these makes a well-known program load or run other code first.
-_PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
 MAX_EVALS = 4
-# Where tools and CI put the folder of the repository.
-_ROOT_VARIABLES = frozenset(
-    "CLAUDE_PROJECT_DIR GITHUB_WORKSPACE CI_PROJECT_DIR WORKSPACE BUILD_SOURCESDIRECTORY CODEBUILD_SRC_DIR REPO_ROOT GIT_ROOT "
-    "PROJECT_ROOT PROJECT_DIR REPO ROOT ROOT_DIR TOPLEVEL INIT_CWD".split()
-)
-_TOOL_MANAGERS = frozenset(
-    "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
-)
 # `%%`, or one directive with flags, width and precision.
 _PRINTF = lazy_pattern(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\e": "\x1b"}
@@ -76,7 +67,7 @@ def tampering_reason(name: str, value: str) -> str:
     if name == "PATH":
         folders = [f for f in value.split(":") if f and f != UNKNOWN and not _TRUSTED_FOLDER.match(f)]
         return f"PATH leads to {folders[0].replace(UNKNOWN, '$…')} first" if folders else ""
-    return f"{name} changes which code is run" if name in _PROGRAM_SEARCH else ""
+    return f"{name} changes which code is run" if name in word_list("program_search") else ""
 
 
 # ── what each builtin does ───────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +182,7 @@ def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
     """`cd "$(git rev-parse --show-toplevel)"` and `cd "$GITHUB_WORKSPACE"` go to the root by custom; else nobody knows."""
     word = call.node.words[-1] if call.node.words else None
     names = {part.text for part in word.parts if part.kind == "variable"} if word else set()
-    if word and len(word.parts) == 1 and names & _ROOT_VARIABLES:
+    if word and len(word.parts) == 1 and names & word_list("root_variables"):
         return ROOT_FOLDER
     indexes = [piece.invocation for piece in word_pieces(path, word) if piece.invocation >= 0] if word else []
     asked = [executor.invocations[index].words for index in indexes]
@@ -419,7 +410,7 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
     """`eval "$(pyenv init -)"` and its like: the well-known way to put tools on the search path."""
     words = call.node.words[call.offset + 1 :]
     indexes = [piece.invocation for word in words for piece in word_pieces(path, word) if piece.invocation >= 0]
-    return bool(indexes) and all(executor.invocations[n].words[0] in _TOOL_MANAGERS for n in indexes)
+    return bool(indexes) and all(executor.invocations[n].words[0] in word_list("tool_managers") for n in indexes)
 
 
 def _run_source(executor: "Executor", call: "Call", path: Path) -> list[Path]:

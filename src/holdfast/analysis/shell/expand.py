@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from holdfast.analysis.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value, known_status
 from holdfast.analysis.shell.syntax import UNKNOWN, Assignment, Part, Word
+from holdfast.analysis.shell.word_lists import word_list
 
 # At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
@@ -13,10 +14,6 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
 # `name[index]`.
 _SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
-HOME_LIKE = frozenset(
-    "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
-)
-"""Variables that name a folder of the user's tools; shown as `~`."""
 MAX_FIELDS = 400
 MAX_BRACES = 8
 
@@ -39,7 +36,7 @@ def lookup_variable(path: Path, name: str) -> Value | None:
         return _array_element(path.variables.get(match[1]), match[2])
     named = path.variables.get(f"&{name}")  # `declare -n`.
     value = path.variables.get(named.text if named is not None else name)
-    if value is None and name in HOME_LIKE:
+    if value is None and name in word_list("home_like"):
         return Value("~")
     return value
 

@@ -8,7 +8,9 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
+from holdfast.analysis.shell.word_lists import word_list
 from holdfast.core.lazy import lazy_pattern
 
 INTERPRETER = lazy_pattern(
@@ -95,6 +97,21 @@ LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
 _LONG_HEREDOC = lazy_pattern(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
 
 
+def script_file(name: str, words: list[str]) -> str:
+    """The file that an interpreter is given to run."""
+    if name in ("sed", "gsed", "awk", "gawk", "mawk"):
+        return next((after for word, after in pairwise(words) if re.match(r"^-[a-zA-Z]*f$", word)), "")
+    if not INTERPRETER.match(name) or name in word_list("editors"):
+        return ""
+    rest = [word for word in words[1:] if word != "run" or name not in ("deno", "bun")]
+    if "-m" in rest[:-1] and name.startswith(("python", "pypy")):
+        return rest[rest.index("-m") + 1].replace(".", "/") + ".py"
+    if any(word in CODE_FLAGS for word in rest):
+        return ""
+    script = next((word for word in rest if not word.startswith("-")), "")
+    return script if "." in script or "/" in script else ""
+
+
 def shorten_command(command: str) -> tuple[str, bool]:
     """What is read of it, and whether that is all that could start something: the text of a long heredoc starts nothing."""
     if len(command) <= LONGEST_COMMAND:
@@ -130,17 +147,17 @@ def shell_of_code(code: str, language: str = "") -> str:
     """
     if language == "sed":
         runs, written = sed_acts([code])
-        return "\n".join([*runs, *(f": > {_quote_word(name)}" for name in written)])
+        return "\n".join([*runs, *(f": > {quote_word(name)}" for name in written)])
     if language in ("yml", "yaml"):
         return "\n".join(_YAML_COMMAND.findall(code[:MAX_CODE])[:MAX_SHOWN])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
     arguments = [_call_arguments(code, match.end()) for match in _CALL.finditer(code)]
-    arguments += [first or _quote_word(second) for first, second in _BARE_CALL.findall(code)]
+    arguments += [first or quote_word(second) for first, second in _BARE_CALL.findall(code)]
     commands = [text for one in arguments[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
     commands += _unquoted_commands(code) if language in ("tcl", "m4", "raku", "sql", "ipynb") else []
     lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
     written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
-    lines += [f": > {_quote_word(name)}" for name in written if "\n" not in name]
+    lines += [f": > {quote_word(name)}" for name in written if "\n" not in name]
     return "\n".join(dict.fromkeys(lines[:MAX_SHOWN]))
 
 
@@ -239,10 +256,10 @@ def literal_texts(code: str) -> list[str]:
 def _as_command(row: list[str]) -> list[str]:
     """`execvp('make', ['make', 'deploy'])` names the program twice."""
     words = row[1:] if len(row) > 2 and row[0] == row[1] else row
-    return [" ".join(_quote_word(word) for word in words)] if len(words) > 1 else []
+    return [" ".join(quote_word(word) for word in words)] if len(words) > 1 else []
 
 
-def _quote_word(word: str) -> str:
+def quote_word(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.analysis.shell import expand
 from holdfast.analysis.shell.builtins import BUILTINS, is_harmless_source, set_options, set_positional, tampering_reason
+from holdfast.analysis.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.analysis.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -17,13 +18,12 @@ from holdfast.analysis.shell.flow import (
     Status,
     Streams,
     Value,
-    always_succeeds,
-    classify_filter,
-    filter_operands,
 )
 from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable
+from holdfast.analysis.shell.program_code import quote_word
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import UNKNOWN, Node, Simple
+from holdfast.analysis.shell.word_lists import word_list
 from holdfast.analysis.shell.wrappers import ASSIGNMENT, Unwrapped, unwrap_command
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 MAX_WRAPPERS = 20
-# Programs that leave a file which they are given as it was.
-_READERS = frozenset("chmod ls stat file test diff cmp less wc git bat open code echo du md5sum sha256sum".split())
 
 
 class Call(msgspec.Struct):
@@ -112,20 +110,16 @@ def _alias_text(path: Path, name: str, line: int) -> str | None:
 def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
     # Whether it is expanded is not known: its text is read for rules, the name is followed as it stands.
     if "expand_aliases" not in path.options:
-        executor.run_later.append(" ".join([text, *(_quote_word(word) for word in call.words[1:])]))
+        executor.run_later.append(" ".join([text, *(quote_word(word) for word in call.words[1:])]))
         path.tampered = path.tampered or f"{call.words[0]} may be an alias"
         path.aliases = {k: v for k, v in path.aliases.items() if k != call.words[0]}
         return run_call(executor, call, path)
     _record_invocation(executor, call, path, shadowed=True)
-    words = " ".join([text, *(_quote_word(word) for word in call.words[1:])])
+    words = " ".join([text, *(quote_word(word) for word in call.words[1:])])
     # bash does not expand an alias inside of its own text.
     without = {k: v for k, v in path.aliases.items() if k != call.words[0]}
     path.aliases = without
     return executor.run(executor.parse(words), path, call.streams, True)
-
-
-def _quote_word(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
@@ -285,7 +279,9 @@ def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
         name = executor.file_name(path, word) if UNKNOWN not in word else ""
         if name and path.outputs.get(name):
             spoiled = tuple(piece.through("rewritten") for piece in path.outputs[name])
-            path.outputs[name] = spoiled if call.words[0].rpartition("/")[2] not in _READERS else path.outputs[name]
+            path.outputs[name] = (
+                spoiled if call.words[0].rpartition("/")[2] not in word_list("readers") else path.outputs[name]
+            )
 
 
 def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
