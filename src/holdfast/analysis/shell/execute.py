@@ -342,7 +342,7 @@ class Executor:
 
     def unparsed(self, node: Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = UNKNOWN_STATUS
-        path.tampered = path.tampered or "a part of the command could not be parsed"
+        path.tamper("a part of the command could not be parsed")
         return [path]
 
     # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -238,6 +238,13 @@ def word_pieces(path: Path, word: Word) -> Pieces:
     return tuple(pieces)
 
 
+def plain_text(pieces: Pieces) -> str | None:
+    """None where a part of it is not known."""
+    if any(piece.invocation >= 0 or piece.status or UNKNOWN in piece.text for piece in pieces):
+        return None
+    return "".join(piece.text for piece in pieces)
+
+
 def _unquoted_piece(piece: OutputPiece) -> OutputPiece:
     """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
     one_line = "tail1" in piece.filters

@@ -125,6 +125,10 @@ class Path(msgspec.Struct):
     outputs: dict[str, Pieces] = {}
     """Sink → what went there. A file's name is its sink."""
 
+    def tamper(self, why: str) -> None:
+        """The first reason is kept."""
+        self.tampered = self.tampered or why
+
     def clone(self) -> "Path":
         copy = msgspec.structs.replace(self)
         # What is changed in place is copied; all else is only ever replaced.

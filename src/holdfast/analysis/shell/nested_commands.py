@@ -81,9 +81,7 @@ def join_words(words: Iterable[str]) -> str:
 
 def _option_commands(name: str, words: list[str]) -> list[str]:
     """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
-    return [
-        text for word, after in pairwise([*words[1:], ""]) for text in _run_by(name, word, after)
-    ]
+    return [text for word, after in pairwise([*words[1:], ""]) for text in _run_by(name, word, after)]
 
 
 def _run_by(name: str, word: str, after: str) -> Iterator[str]:

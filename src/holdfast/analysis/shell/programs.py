@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.analysis.shell import expand
-from holdfast.analysis.shell.builtins import BUILTINS, is_harmless_source, set_options, set_positional, tampering_reason
+from holdfast.analysis.shell.builtins import (
+    BUILTINS,
+    is_harmless_source,
+    run_builtin,
+    set_options,
+    set_positional,
+    tampering_reason,
+)
 from holdfast.analysis.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.analysis.shell.flow import (
     SUCCESS,
@@ -22,7 +29,7 @@ from holdfast.analysis.shell.flow import (
 from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.analysis.shell.program_code import quote_word
 from holdfast.analysis.shell.redirects import join_path
-from holdfast.analysis.shell.syntax import UNKNOWN, Node, Simple
+from holdfast.analysis.shell.syntax import UNKNOWN, Node, Simple, Word
 from holdfast.analysis.shell.word_lists import word_list
 from holdfast.analysis.shell.wrappers import ASSIGNMENT, Unwrapped, unwrap_command
 
@@ -53,6 +60,11 @@ class Call(msgspec.Struct):
         return max(0, len(self.node.words) - len(self.words)) if self.wrappers else 0
 
     @property
+    def own_words(self) -> list[Word]:
+        """The words as written, behind the name of the program."""
+        return list(self.node.words[self.offset + 1 :])
+
+    @property
     def raw_last(self) -> str:
         """The name of the variable that the last word consists of."""
         parts = self.node.words[-1].parts if self.node.words else ()
@@ -62,7 +74,7 @@ class Call(msgspec.Struct):
 def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
     name = call.words[0]
     if name == "!" and len(call.words) > 1:
-        path.tampered = path.tampered or "a negation that is not followed"
+        path.tamper("a negation that is not followed")
     # Behind any other wrapper the name is looked up on disk, never as an alias or a function.
     if not call.wrappers or call.wrappers[-1] in ("time", "coproc"):
         if (text := _alias_text(path, name, call.node.line)) is not None:
@@ -71,14 +83,13 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
             return _run_function(executor, call, path)
     # `sudo echo` starts a program, `command echo` the builtin.
     of_the_shell = set(call.wrappers) <= {"command", "builtin", "time", "coproc"}
-    builtin = BUILTINS.get(name)
-    if builtin is not None and of_the_shell:
-        return builtin(executor, call, path)
+    if name in BUILTINS and of_the_shell:
+        return run_builtin(executor, call, path)
     if name == "coproc" and not call.wrappers:
         return _run_coprocess(executor, call, path)
     if name in ("test", "[") and of_the_shell:
-        words = call.node.words[call.offset + 1 :]
-        path.status = expand.evaluate_test(path, words[:-1] if name == "[" else words)
+        words = call.own_words
+        path.status = expand.evaluate_test(path, tuple(words[:-1] if name == "[" else words))
         return [path]
     return _run_program(executor, call, path)
 
@@ -89,7 +100,7 @@ def _run_coprocess(executor: "Executor", call: Call, path: Path) -> list[Path]:
     # The parser ends a block behind its first command: the rest of it is met as commands of their own.
     if "{" in words[:2]:
         words = words[words.index("{") + 1 :]
-        path.tampered = path.tampered or "a block as a coprocess is not followed"
+        path.tamper("a block as a coprocess is not followed")
     if not words:
         path.status = UNKNOWN_STATUS
         return [path]
@@ -111,7 +122,7 @@ def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[
     # Whether it is expanded is not known: its text is read for rules, the name is followed as it stands.
     if "expand_aliases" not in path.options:
         executor.run_later.append(" ".join([text, *(quote_word(word) for word in call.words[1:])]))
-        path.tampered = path.tampered or f"{call.words[0]} may be an alias"
+        path.tamper(f"{call.words[0]} may be an alias")
         path.aliases = {k: v for k, v in path.aliases.items() if k != call.words[0]}
         return run_call(executor, call, path)
     _record_invocation(executor, call, path, shadowed=True)
@@ -338,7 +349,7 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
             executor.note_sourced(path, name)
             # Its functions stand before every program that the text names.
             if not is_harmless_source(name):
-                path.tampered = path.tampered or f"{name} is read first and may define other commands"
+                path.tamper(f"{name} is read first and may define other commands")
         at += 1
     rest = call.words[at:]
     # Files that a new shell may read before its own text.
@@ -399,7 +410,7 @@ def _run_nested(
     path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
     for name, value in call.environment.items():
         path.variables[name] = Value(value)
-        path.tampered = path.tampered or tampering_reason(name, value)
+        path.tamper(tampering_reason(name, value))
     path.exported |= frozenset(call.environment)
     set_positional(path, arguments)
     if zeroth:
