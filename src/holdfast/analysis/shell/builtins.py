@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.analysis.shell.expand import (
     assigned_value,
+    evaluate_test,
     expand_word,
     parse_integer,
     plain_text,
@@ -396,6 +397,11 @@ def _sourced_text(executor: "Executor", call: "Call", path: Path, name: str) -> 
     return plain_text(written) if written is not None else executor.read_file(join_path(path.cwd, name))
 
 
+def _run_test(_executor: "Executor", call: "Call", path: Path) -> Status:
+    words = call.own_words[:-1] if call.words[0] == "[" else call.own_words
+    return evaluate_test(path, tuple(words))
+
+
 def _run_hash(_executor: "Executor", call: "Call", path: Path) -> Status:
     if "-p" in call.words:
         path.tamper("hash -p gives a name another program")
@@ -429,4 +435,5 @@ BUILTINS: dict[str, Status | Callable[["Executor", "Call", Path], Status | list[
     "exit": _run_exit, "return": _run_exit, "break": _run_jump, "continue": _run_jump, "set": _run_set, "unset": _run_unset, "alias": _run_alias,
     "unalias": _run_unalias, "shopt": _run_shopt, "trap": _run_trap, "wait": _run_wait, "kill": _run_kill, "eval": _run_eval, "source": _run_source,
     ".": _run_source, "hash": _run_hash, "enable": _run_enable, "shift": _run_shift, "sleep": _run_sleep,
+    "test": _run_test, "[": _run_test,
 }  # fmt: skip
