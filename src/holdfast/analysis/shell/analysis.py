@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
+from itertools import dropwhile, takewhile
 
 import msgspec
 
@@ -110,9 +111,7 @@ def analyse_command(
     walk = _walk_command(text, cwd or ".", _cd_errors(text, stdout, stderr), read_file)
     if walk.problem:
         return Analysis(problem=walk.problem)
-    concluded = _conclude_analysis(walk, exit_code, stdout)
-    concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
-    return concluded
+    return _conclude_analysis(walk, exit_code, stdout)
 
 
 def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -172,19 +171,20 @@ def _follow_paths(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
     # `_fits_exit` writes into `assumed`, and the walk is shared.
-    paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
-    fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
+    fitting = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
+    if not killed:
+        fitting = [path for path in fitting if _fits_exit(path, path.status, exit_code)]
     if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
         # Output that fits no way at all was cut or changed, and is no evidence.
         fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
-    defined = tuple(name for path in paths for name in path.functions)
-    commands = [_undecided_command(invocation) for invocation in walk.invocations]
-    if not fitting:
-        return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
     by_signal = killed and exit_code is not None
-    for command in commands:
+    commands = [ShellCommand(invocation, Ran.MAYBE, None) for invocation in walk.invocations]
+    for command in commands if fitting else ():
         _update_command(command, fitting, by_signal)
-    return Analysis(commands, _terminal_output(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
+    return Analysis(
+        commands, _terminal_output(fitting), tuple(name for path in walk.paths for name in path.functions), "", fitting, by_signal,
+        walk.sourced, walk.run_later, walk.redirected, walk.reads_files,
+    )  # fmt: skip
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:
@@ -199,13 +199,8 @@ def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
     )
 
 
-def _undecided_command(invocation: Invocation) -> ShellCommand:
-    return ShellCommand(invocation, Ran.MAYBE, None)
-
-
-def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
+def _fits_exit(path: Path, status: Status, code: int) -> bool:
     """Whether the path can end with this code; what follows for an invocation is kept as its exit code."""
-    assert code is not None
     if status.kind == "code":
         return status.code == code
     if status.kind == "of":
@@ -243,25 +238,24 @@ def _fits_text(path: Path, stdout: str) -> bool:
     """
     if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
         return False
-    last: list[OutputPiece] = []
-    for piece in reversed(path.outputs.get(TERMINAL, ())):
-        if piece.stderr or piece.invocation >= 0 or piece.filters:
-            break
-        last.insert(0, piece)
-    # A job in the background may print behind it.
-    if not last or path.pending:
-        return True
-    while last and not last[-1].status and not last[-1].text.strip():
-        last.pop()
+    last = _printed_last(path)
     pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
-    if len(pattern) > MAX_TAIL or not pattern.strip():
+    # A job in the background may print behind it.
+    if path.pending or len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
-    if match is None:
-        return False
     statuses = [p.status for p in last if p.status]
     # An exit status has at most three digits.
-    return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+    return match is not None and all(
+        _fits_exit(path, status, int(number[:3])) for status, number in zip(statuses, match.groups(), strict=True)
+    )
+
+
+def _printed_last(path: Path) -> list[OutputPiece]:
+    """What the shell itself prints at the end, without blank texts behind it."""
+    printed = reversed(path.outputs.get(TERMINAL, ()))
+    own = takewhile(lambda piece: not piece.stderr and piece.invocation < 0 and not piece.filters, printed)
+    return list(dropwhile(lambda piece: not piece.status and not piece.text.strip(), own))[::-1]
 
 
 def _as_pattern(text: str) -> str:
@@ -269,29 +263,33 @@ def _as_pattern(text: str) -> str:
 
 
 def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> None:
-    invocation = command.invocation
-    index = invocation.index
+    index = command.invocation.index
     here = [path for path in paths if index in path.ran]
-    sure = len(here) == len(paths) and all(path.ran[index] for path in paths)
-    ran = Ran.NO if not here else Ran.YES if sure and not killed else Ran.MAYBE
+    sure = len(here) == len(paths) and all(path.ran[index] for path in paths) and not killed
+    command.interrupted = killed
+    command.ran = Ran.NO if not here else Ran.YES if sure else Ran.MAYBE
+    command.pending = any(index in path.pending for path in here)
     codes = {path.assumed.get(index) for path in here}
-    code = codes.pop() if len(codes) == 1 else FAILED if codes and None not in codes and 0 not in codes else None
+    command.exit_code = None if command.pending else _exit_code(command.invocation, codes, killed)
+    printed = (piece for path in here for piece in path.outputs.get(TERMINAL, ()) if piece.invocation == index)
+    command.visible = tuple(dict.fromkeys(printed))
+
+
+def _exit_code(invocation: Invocation, codes: set[int | None], killed: bool) -> int | None:
+    """`codes`: what is assumed on the ways that fit."""
+    code = FAILED if codes and codes.isdisjoint((None, 0)) else None
+    if len(codes) == 1:
+        (code,) = codes
     # Which of several runs the code belongs to is not known.
     if invocation.repeated or (killed and code is None):
-        code = 0 if code == 0 and invocation.code_hidden else None
-    if invocation.code_hidden and code:
-        code = FAILED
-    pending = any(index in path.pending for path in here)
-    visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
-    command.interrupted = killed
-    command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
+        return 0 if code == 0 and invocation.code_hidden else None
+    return FAILED if invocation.code_hidden and code else code
 
 
 def _terminal_output(paths: list[Path]) -> Pieces:
-    if len(paths) == 1:
-        return paths[0].outputs.get(TERMINAL, ())
-    longest = max(paths, key=lambda path: len(path.outputs.get(TERMINAL, ())))
-    pieces = dict.fromkeys(longest.outputs.get(TERMINAL, ()))
-    for path in paths:
-        pieces |= dict.fromkeys(path.outputs.get(TERMINAL, ()))
-    return tuple(pieces)
+    """Of several ways the longest output first, and what only the others print behind it."""
+    printed = [path.outputs.get(TERMINAL, ()) for path in paths]
+    if len(printed) == 1:
+        return printed[0]
+    longest = max(printed, key=len, default=())
+    return tuple(dict.fromkeys(piece for pieces in (longest, *printed) for piece in pieces))

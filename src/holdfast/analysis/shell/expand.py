@@ -1,7 +1,9 @@
 """What the words of a command become: fields of text, pieces of output where they are printed, and the outcome of conditions."""
 
 import itertools
+import operator
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from holdfast.analysis.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value, known_status
@@ -84,6 +86,8 @@ def resolve_part(path: Path, part: Part) -> Value:
 
 # `${x//a/b}`, `${x:1:2}`, `${!x}`, `${x^^}`: groups are the sign of an indirection, the name, the operator, its operands.
 _OPERATION = re.compile(r"^\$\{(!?)(\w+)(?:(//?|:|\^\^?|,,?|##?|%%?)(.*))?\}$", re.S)
+_SLICE = re.compile(r"\s*(-?\d+)(?::\s*(-?\d*)\s*)?")
+_PATTERN = re.compile(r"[*?\[\\'\"]")
 
 
 def _changed_value(path: Path, part: Part) -> Value:
@@ -91,31 +95,48 @@ def _changed_value(path: Path, part: Part) -> Value:
     match = _OPERATION.match(part.operator)
     value = lookup_variable(path, match[2]) if match else None
     text = value_text(value) if value is not None else UNKNOWN
-    if match is None or UNKNOWN in text or "$" in (match[4] or "") or "`" in (match[4] or ""):
+    if match is None or UNKNOWN in text:
         return Value(UNKNOWN)
-    if match[1]:
-        named = lookup_variable(path, text) if not match[3] else None
-        return named if named is not None else Value(UNKNOWN)
-    return Value(_change_text(text, match[3] or "", match[4] or ""))
+    sign, _, change, operand = match.groups(default="")
+    if "$" in operand or "`" in operand:
+        return Value(UNKNOWN)
+    if sign:
+        return (lookup_variable(path, text) if not change else None) or Value(UNKNOWN)
+    return Value(_CHANGES[change](text, operand))
 
 
-def _change_text(text: str, operator: str, operand: str) -> str:
-    if operator in ("^^", ",,"):
-        return text.upper() if operator == "^^" else text.lower()
-    if operator in ("^", ","):
-        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
-    if operator == ":":
-        start, _, length = operand.partition(":")
-        if not re.fullmatch(r"\s*-?\d+", start) or not re.fullmatch(r"-?\d*", length.strip()):
-            return UNKNOWN
-        rest = text[int(start) :]
-        return rest[: int(length)] if length.strip() else rest
-    pattern, _, new = operand.partition("/") if operator in ("/", "//") else (operand, "", "")
-    if re.search(r"[*?\[\\'\"]", pattern):
+def _substring(text: str, operand: str) -> str:
+    match = _SLICE.fullmatch(operand)
+    if match is None:
         return UNKNOWN
-    if operator in ("/", "//"):
-        return text.replace(pattern, new.strip("'\""), -1 if operator == "//" else 1)
-    return text.removeprefix(pattern) if operator[0] == "#" else text.removesuffix(pattern)
+    rest = text[int(match[1]) :]
+    return rest[: int(match[2])] if match[2] else rest
+
+
+def _replacement(count: int) -> Callable[[str, str], str]:
+    def replace(text: str, operand: str) -> str:
+        pattern, _, new = operand.partition("/")
+        return UNKNOWN if _PATTERN.search(pattern) else text.replace(pattern, new.strip("'\""), count)
+
+    return replace
+
+
+def _cut(take_off: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    return lambda text, pattern: UNKNOWN if _PATTERN.search(pattern) else take_off(text, pattern)
+
+
+_CHANGES: dict[str, Callable[[str, str], str]] = {
+    "": lambda text, _: text,
+    "^^": lambda text, _: text.upper(),
+    ",,": lambda text, _: text.lower(),
+    "^": lambda text, _: text[:1].upper() + text[1:],
+    ",": lambda text, _: text[:1].lower() + text[1:],
+    ":": _substring,
+    "/": _replacement(1),
+    "//": _replacement(-1),
+    **dict.fromkeys(("#", "##"), _cut(str.removeprefix)),
+    **dict.fromkeys(("%", "%%"), _cut(str.removesuffix)),
+}
 
 
 def _with_default(path: Path, part: Part, value: Value | None) -> Value:
@@ -145,23 +166,18 @@ def expand_word(path: Path, word: Word) -> list[str]:
         if listed is not None:
             return list(listed)
     fields: list[str] = []
-    current, started = "", False
+    current: str | None = None
     for part in word.parts:
         text = part.text if part.kind == "text" else value_text(resolve_part(path, part))
-        if part.quoted or part.kind == "text":
-            current, started = current + text, started or part.quoted or bool(text)
-            continue
-        pieces = _split_fields(path, text)
-        if not pieces:
-            continue
-        if text[:1].isspace() and started:
+        whole = part.quoted or part.kind == "text"
+        pieces = [text] if whole else _split_fields(path, text)
+        if not whole and pieces and text[:1].isspace() and current is not None:
             fields.append(current)
-            current = ""
-        fields += [current + pieces[0], *pieces[1:]] if len(pieces) > 1 else []
-        current = fields.pop() if len(pieces) > 1 else current + pieces[0]
-        started = True
-    if started:
-        fields.append(current)
+            current = None
+        if pieces and (part.quoted or text):
+            *done, current = [(current or "") + pieces[0], *pieces[1:]]
+            fields += done
+    fields += [] if current is None else [current]
     # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
     plain = all(part.kind == "text" and not part.quoted for part in word.parts)
     return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
@@ -190,16 +206,19 @@ def _expand_braces(text: str) -> list[str]:
     match = _BRACES.search(text)
     if match is None or text.count("{") > MAX_BRACES:
         return [text]
-    inner = match[1]
-    if ".." in inner and "," not in inner:
-        first, last = (int(end) for end in inner.split(".."))
-        step = 1 if last >= first else -1
-        # Cut before it is made a list: a range may name thousands of millions.
-        options = [str(n) for n in range(first, last + step, step)[:MAX_FIELDS]]
-    else:
-        options = inner.split(",")
-    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
-    return [done for result in results for done in (_expand_braces(result) if len(results) < MAX_FIELDS else [result])]
+    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in _brace_options(match[1])]
+    if len(results) >= MAX_FIELDS:
+        return results
+    return [done for result in results for done in _expand_braces(result)]
+
+
+def _brace_options(inner: str) -> list[str]:
+    if "," in inner:
+        return inner.split(",")
+    first, last = (int(end) for end in inner.split(".."))
+    step = 1 if last >= first else -1
+    # Cut before it is made a list: a range may name thousands of millions.
+    return [str(number) for number in range(first, last + step, step)[:MAX_FIELDS]]
 
 
 def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
@@ -290,25 +309,23 @@ def _pattern_text(path: Path, word: Word) -> str:
     return "".join(re.sub(r"([*?\[])", r"[\1]", text) if quoted else text for text, quoted in texts)
 
 
-def _unary_status(operator: str, operand: str) -> Status:
-    if operator == "!":
+def _unary_status(sign: str, operand: str) -> Status:
+    if UNKNOWN in operand or sign not in ("-n", "-z"):
         return UNKNOWN_STATUS
-    if UNKNOWN in operand or operator not in ("-n", "-z"):
-        return UNKNOWN_STATUS
-    return known_status(0 if bool(operand) == (operator == "-n") else 1)
+    return known_status(0 if bool(operand) == (sign == "-n") else 1)
 
 
-def _comparison_status(path: Path, left: Word, operator: str, right: Word) -> Status:
+def _comparison_status(path: Path, left: Word, sign: str, right: Word) -> Status:
     status = _as_status(path, left)
     other = _plain_text(path, right)
-    if operator in ("=", "==", "!=") and UNKNOWN not in other:
+    if sign in ("=", "==", "!=") and UNKNOWN not in other:
         other = _pattern_text(path, right)
     if status is not None:
-        return _compare_status(status, operator, other)
+        return _compare_status(status, sign, other)
     text = _plain_text(path, left)
     if UNKNOWN in text or UNKNOWN in other:
         return UNKNOWN_STATUS
-    return _compare_text(text, operator, other)
+    return _compare_text(text, sign, other)
 
 
 def _as_status(path: Path, word: Word) -> Status | None:
@@ -322,27 +339,27 @@ def _as_status(path: Path, word: Word) -> Status | None:
     return resolve_part(path, part).status
 
 
-def _compare_status(status: Status, operator: str, other: str) -> Status:
+def _compare_status(status: Status, sign: str, other: str) -> Status:
     if status.kind == "code":
-        return _compare_text(str(status.code), operator, other)
-    if other == "0" and operator in _EQUAL:
+        return _compare_text(str(status.code), sign, other)
+    if other == "0" and sign in _EQUAL:
         return status
     # An exit code is never negative, so `-gt 0` means `-ne 0`.
-    if other == "0" and operator in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
+    if other == "0" and sign in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
         return Status("not", invocation=status.invocation)
     return UNKNOWN_STATUS
 
 
-def _compare_text(left: str, operator: str, right: str) -> Status:
-    if operator in ("=", "=="):
-        return known_status(0 if fnmatchcase(left, right) else 1)
-    if operator == "!=":
-        return known_status(1 if fnmatchcase(left, right) else 0)
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "<": operator.lt, "-le": operator.le, "<=": operator.le,
+    "-gt": operator.gt, ">": operator.gt, "-ge": operator.ge, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _compare_text(left: str, sign: str, right: str) -> Status:
+    if sign in ("=", "==", "!="):
+        return known_status(int(fnmatchcase(left, right) == (sign == "!=")))
     one, two = parse_integer(left), parse_integer(right)
-    if one is None or two is None:
+    if one is None or two is None or sign not in _COMPARISONS:
         return UNKNOWN_STATUS
-    outcomes = {
-        "-eq": one == two, "-ne": one != two, "-lt": one < two, "<": one < two, "-le": one <= two, "<=": one <= two,
-        "-gt": one > two, ">": one > two, "-ge": one >= two, ">=": one >= two,
-    }  # fmt: skip
-    return known_status(0 if outcomes[operator] else 1) if operator in outcomes else UNKNOWN_STATUS
+    return known_status(int(not _COMPARISONS[sign](one, two)))
