@@ -22,7 +22,7 @@ from holdfast.analysis.shell.nested_commands import (
     launched_commands,
     powershell_commands,
 )
-from holdfast.analysis.shell.program_code import INTERPRETER, read_commands, script_file, sed_acts, shorten_command
+from holdfast.analysis.shell.program_code import is_interpreter, read_commands, script_file, sed_acts, shorten_command
 from holdfast.analysis.shell.programs import SHELLS
 from holdfast.analysis.shell.recipes import find_meaning, is_source_of, make_recipe, parse_make, recipe_target, runners
 from holdfast.analysis.shell.redirects import join_path
@@ -167,7 +167,7 @@ class _Reader:
     def _inside_arguments(self, name: str, words: list[str], command: ShellCommand) -> list[str]:
         """Commands in code, in the commands of an editor, and in encoded input."""
         inner: list[str] = []
-        if INTERPRETER.match(name):
+        if is_interpreter(name):
             code = code_of(command) or (" ".join(words[1:]) if name.endswith("awk") else "")
             inner, hides = read_commands(code)
             self.hidden += [f"{name} code that starts programs"] if hides else []

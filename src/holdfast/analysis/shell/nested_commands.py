@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 from holdfast.analysis.shell.flow import Pieces, literal_text
-from holdfast.analysis.shell.program_code import INTERPRETER, quote_word
+from holdfast.analysis.shell.program_code import is_interpreter, quote_word
 from holdfast.analysis.shell.recipes import runners
 from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.analysis.shell.word_lists import word_list
@@ -100,12 +100,12 @@ def _run_by(name: str, word: str, after: str) -> Iterator[str]:
 
 
 def _has_own_flags(name: str) -> bool:
-    return name not in word_list("looks") and not INTERPRETER.match(name) and name not in ("sed", "gsed")
+    return name not in word_list("looks") and not is_interpreter(name) and name not in ("sed", "gsed")
 
 
 def _behind_dashes(name: str, words: list[str]) -> list[str]:
     """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
-    if name in word_list("looks") or name in runners() or INTERPRETER.match(name):
+    if name in word_list("looks") or name in runners() or is_interpreter(name):
         return []
     begins = [at + 1 for at, word in enumerate(words) if word == "--"][:1]
     begins += [at + 1 for at, word in enumerate(words[1:4], 1) if word in word_list("run_verbs")][:1]

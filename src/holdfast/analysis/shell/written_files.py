@@ -10,7 +10,7 @@ import msgspec
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.analysis.shell.flow import TERMINAL, literal_text
 from holdfast.analysis.shell.git_words import split_git
-from holdfast.analysis.shell.program_code import CODE_FLAGS, INTERPRETER, awk_writes, code_writes, sed_acts
+from holdfast.analysis.shell.program_code import CODE_FLAGS, awk_writes, code_writes, is_interpreter, sed_acts
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.analysis.shell.word_lists import word_list
@@ -171,7 +171,7 @@ def _program_writes(command: ShellCommand) -> list[str]:
         return awk_writes(" ".join(words[1:]))
     if not rows and (files := _named_outputs(words)):
         return files
-    if INTERPRETER.match(name):
+    if is_interpreter(name):
         return code_writes(code_of(command))
     return _copied_target(words) if name in word_list("copiers") else []
 
