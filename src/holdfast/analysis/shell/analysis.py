@@ -170,13 +170,10 @@ def _follow_paths(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 
 def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
-    # `_fits_exit` writes into `assumed`, and the walk is shared.
+    # `_fits_exit` writes into `assumed`, and the walk is shared. A command that was ended early may print less than it would.
     fitting = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
-    if not killed:
-        fitting = [path for path in fitting if _fits_exit(path, path.status, exit_code)]
-    if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
-        # Output that fits no way at all was cut or changed, and is no evidence.
-        fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
+    if exit_code is not None and not killed:
+        fitting = _fitting_paths(fitting, exit_code, stdout)
     by_signal = killed and exit_code is not None
     commands = [ShellCommand(invocation, Ran.MAYBE, None) for invocation in walk.invocations]
     for command in commands if fitting else ():
@@ -185,6 +182,12 @@ def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -
         commands, _terminal_output(fitting), tuple(name for path in walk.paths for name in path.functions), "", fitting, by_signal,
         walk.sourced, walk.run_later, walk.redirected, walk.reads_files,
     )  # fmt: skip
+
+
+def _fitting_paths(paths: list[Path], exit_code: int, stdout: str | None) -> list[Path]:
+    fitting = [path for path in paths if _fits_exit(path, path.status, exit_code)]
+    # Output that fits no way at all was cut or changed, and is no evidence.
+    return ([path for path in fitting if _fits_text(path, stdout)] if stdout is not None else []) or fitting
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:

@@ -336,25 +336,27 @@ def _run_kill(_executor: "Executor", call: "Call", path: Path) -> Status:
 
 
 def _run_read(_executor: "Executor", call: "Call", path: Path) -> Status:
-    """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
     names = [word for word in call.words[1:] if not word.startswith("-")]
-    pieces, whole = call.streams.stdin or (), call.words[0] != "read"
-    text = plain_text(pieces) or ""
-    line = text.strip().split("\n")[0]
+    whole = call.words[0] != "read"
+    path.variables = {**path.variables, **_read_values(call, names, whole)}
+    return SUCCESS if whole else UNKNOWN_STATUS
+
+
+def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value]:
+    """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
+    pieces = call.streams.stdin or ()
+    text = plain_text(pieces) if pieces and names else None
+    line = (text or "").strip().split("\n")[0]
     # `read -ra NAME`.
-    listed = whole or any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:])
-    if names and listed and pieces and plain_text(pieces) is not None:
+    if text is not None and (whole or any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:])):
         fields = tuple(text.splitlines() if whole else line.split())
-        values = {names[-1]: Value(" ".join(fields), fields=fields)}
-    elif names and not listed and line:
+        return {names[-1]: Value(" ".join(fields), fields=fields)}
+    if line:
         # The last name takes what is left of the line.
         words = line.split(maxsplit=len(names) - 1)
-        values = {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
-    else:
-        parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
-        values = {name: Value(UNKNOWN, parts) for name in names}
-    path.variables = {**path.variables, **values}
-    return SUCCESS if whole else UNKNOWN_STATUS
+        return {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
+    parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
+    return {name: Value(UNKNOWN, parts) for name in names}
 
 
 def _run_eval(executor: "Executor", call: "Call", path: Path) -> Status | list[Path]:

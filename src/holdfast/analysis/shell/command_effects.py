@@ -343,10 +343,13 @@ def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
     if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
         return launched_commands([word for word in rest if word not in ("run", "foreach")], None)
-    commands = [after for word, after in pairwise(rest) if (found := _GIT_RUNS.match(word)) and found[1] is None]
-    commands += [found[1] for word in rest if (found := _GIT_RUNS.match(word)) and found[1]]
-    commands += [word[2:] for word in rest if verb == "grep" and word.startswith("-O")]
-    return commands + [word[5:] for word in rest if word.startswith("ext::")]
+    commands: list[str] = []
+    for word, after in pairwise([*rest, ""]):
+        if option := _GIT_RUNS.match(word):
+            commands.append(after if option[1] is None else option[1])
+        elif word.startswith("ext::") or (verb == "grep" and word.startswith("-O")):
+            commands.append(word.removeprefix("ext::").removeprefix("-O"))
+    return list(filter(None, commands))
 
 
 def _join_command(name: str, arguments: Iterable[str]) -> str:

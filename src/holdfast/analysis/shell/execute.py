@@ -9,6 +9,7 @@ from holdfast.analysis.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
     Invocation,
+    OutputPiece,
     Path,
     Pieces,
     Status,
@@ -443,6 +444,11 @@ class Executor:
 
     def file_name(self, path: Path, name: str) -> str:
         return file_name(path, name)
+
+    def file_pieces(self, path: Path, name: str, unknown: OutputPiece) -> Pieces:
+        """What is in a file, as far as the command wrote it."""
+        file = file_name(path, name)
+        return path.outputs.get(file, (unknown,)) if UNKNOWN not in file else (unknown,)
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 

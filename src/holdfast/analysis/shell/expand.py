@@ -1,6 +1,5 @@
 """What the words of a command become: fields of text, pieces of output where they are printed, and the outcome of conditions."""
 
-import itertools
 import operator
 import re
 from collections.abc import Callable
@@ -160,27 +159,28 @@ def value_text(value: Value) -> str:
 
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
+    first = word.parts[0] if len(word.parts) == 1 else None
     # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
-    if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
-        listed = resolve_part(path, word.parts[0]).fields
-        if listed is not None:
-            return list(listed)
+    if first and first.quoted and _is_list(first) and (listed := resolve_part(path, first).fields) is not None:
+        return list(listed)
     fields: list[str] = []
     current: str | None = None
     for part in word.parts:
-        text = part.text if part.kind == "text" else value_text(resolve_part(path, part))
-        whole = part.quoted or part.kind == "text"
-        pieces = [text] if whole else _split_fields(path, text)
-        if not whole and pieces and text[:1].isspace() and current is not None:
-            fields.append(current)
-            current = None
-        if pieces and (part.quoted or text):
+        text = value_text(resolve_part(path, part))
+        if not part.quoted and part.kind != "text":
+            if current is not None and text[:1].isspace() and text.strip():
+                fields.append(current)
+                current = None
+            pieces = _split_fields(path, text)
+        else:
+            pieces = [text] if part.quoted or text else []
+        if pieces:
             *done, current = [(current or "") + pieces[0], *pieces[1:]]
             fields += done
     fields += [] if current is None else [current]
     # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
     plain = all(part.kind == "text" and not part.quoted for part in word.parts)
-    return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
+    return [done for field in fields for done in _expand_braces(field)] if plain else fields
 
 
 def _split_fields(path: Path, text: str) -> list[str]:

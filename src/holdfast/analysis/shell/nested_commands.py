@@ -8,7 +8,7 @@ import binascii
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from holdfast.analysis.shell.flow import Pieces, literal_text
 from holdfast.analysis.shell.program_code import is_interpreter, quote_word
@@ -107,12 +107,12 @@ def _behind_dashes(name: str, words: list[str]) -> list[str]:
     """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
     if name in word_list("looks") or name in runners() or is_interpreter(name):
         return []
-    begins = [at + 1 for at, word in enumerate(words) if word == "--"][:1]
-    begins += [at + 1 for at, word in enumerate(words[1:4], 1) if word in word_list("run_verbs")][:1]
-    if begins:
-        return [command for at in begins for command in launched_commands(words[at:])]
-    operands = [at for at, word in enumerate(words) if at and not word.startswith("-")][:1]
-    return [join_words(words[at:]) for at in operands if words[at] in word_list("guarded") and len(words) > at + 1]
+    dashes = [at for at, word in enumerate(words) if word == "--"][:1]
+    verbs = [at for at, word in enumerate(words[1:4], 1) if word in word_list("run_verbs")][:1]
+    if dashes or verbs:
+        return [command for at in dashes + verbs for command in launched_commands(words[at + 1 :])]
+    operands = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
+    return [join_words(operands)] if len(operands) > 1 and operands[0] in word_list("guarded") else []
 
 
 def _of_github(words: list[str]) -> list[str]:
@@ -176,16 +176,15 @@ def _powershell_statement(words: list[str]) -> list[str]:
     # `$out = git …`: what is assigned is run.
     if len(words) > 2 and words[0].startswith("$") and words[1] == "=":
         words = words[2:]
-    if not words:
-        return []
-    name, rest = words[0].lower(), words[1:]
+    name, rest = "".join(words[:1]).lower(), words[1:]
     if name in _EVALUATES:
         return powershell_commands(" ".join(word for word in rest if not word.lower().startswith("-com")))
     if name in _STARTS:
-        return [join_words(part for word in rest if not _START_FLAG.match(word) for part in word.split(",") if part)]
+        named = ",".join(word for word in rest if not _START_FLAG.match(word))
+        return [join_words(filter(None, named.split(",")))]
     if name in _WRITERS:
         return _powershell_writes(rest, _WRITERS[name])
-    return [join_words([_with_slashes(words[0]), *rest])]
+    return [join_words([_with_slashes(words[0]), *rest])] if words else []
 
 
 def _powershell_writes(rest: list[str], written: slice) -> list[str]:

@@ -1,7 +1,7 @@
 """From the text of a command to its syntax tree. The grammar is tree-sitter's; nothing else here reads shell text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -155,18 +155,14 @@ class _Builder:
 
     def assignment(self, leaf: "Leaf") -> Assignment:
         name, value = leaf.child_by_field_name("name"), leaf.child_by_field_name("value")
+        append = any(child.type == "+=" for child in leaf.children)
+        text = _leaf_text(name).partition("[")[0] if name else ""
         # `a[0]=x`: the array keeps its name, but what it holds from now on is not known.
-        plain = name is not None and name.type == "variable_name"
-        array = value is not None and value.type == "array"
-        unread = not plain or array
-        elements = tuple(self.word(c) for c in value.children if c.is_named) if value and array and plain else None
-        word = None if unread else (self.word(value) if value is not None else Word(()))
-        return Assignment(
-            _leaf_text(name).partition("[")[0] if name else "",
-            word,
-            any(c.type == "+=" for c in leaf.children),
-            elements,
-        )
+        if name is None or name.type != "variable_name":
+            return Assignment(text, None, append)
+        if value is not None and value.type == "array":
+            return Assignment(text, None, append, tuple(self.word(child) for child in value.children if child.is_named))
+        return Assignment(text, self.word(value) if value is not None else Word(()), append)
 
     def declaration(self, leaf: "Leaf") -> Node:
         """`export`, `local`, `declare`, `readonly`, `typeset`: a command whose operands may be assignments."""
@@ -367,20 +363,15 @@ class _Builder:
 
     def parts(self, leaf: "Leaf", quoted: bool) -> list[Part]:
         kind = leaf.type
-        if kind in ("word", "number", "variable_name", "test_operator", "regex", "extglob_pattern"):
-            return [Part("text", _ESCAPE.sub(_unescape_match, _leaf_text(leaf)), quoted)]
-        if kind == "raw_string":
-            return [Part("text", _leaf_text(leaf)[1:-1], True)]
-        if kind == "ansi_c_string":
-            return [Part("text", _ANSI_ESCAPE.sub(_unescape_ansi, _leaf_text(leaf)[2:-1]), True)]
+        if read := _TEXTS.get(kind):
+            return [Part("text", read(_leaf_text(leaf)), quoted or kind not in _BARE_TEXTS)]
         if kind in ("string", "translated_string", "heredoc_body"):
             return self._string_parts(leaf)
         if kind == "concatenation":
             return [part for child in leaf.children for part in self.parts(child, quoted)]
         if kind in ("simple_expansion", "expansion"):
             return [self._expansion(leaf, quoted)]
-        if kind in ("command_substitution", "process_substitution"):
-            inner = "substitution" if kind == "command_substitution" else "process"
+        if inner := _SUBSTITUTIONS.get(kind):
             # The part's text is how it begins; the executor tells `<(` from `>(` by it.
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
         return [self._opaque("number" if kind == "arithmetic_expansion" else "unknown", leaf, _leaf_text(leaf), quoted)]
@@ -411,10 +402,10 @@ class _Builder:
         name = _leaf_text(names[0]) if names else ""
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", name, quoted)
-        if names and operators[0] in (":-", "-", ":=", "=", ":+", "+") and len(operators) == 1:
-            # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
-            words = [c for c in leaf.children if c.is_named][1:]
-            return Part("variable", name, quoted, None, self._default(words), operators[0].lstrip(":"))
+        # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
+        if names and len(operators) == 1 and operators[0] in _DEFAULT_OPERATORS:
+            default = self._default([child for child in leaf.children if child.is_named][1:])
+            return Part("variable", name, quoted, None, default, operators[0].lstrip(":"))
         return msgspec.structs.replace(self._opaque("unknown", leaf, name, quoted), operator=_leaf_text(leaf))
 
     def _default(self, leaves: "list[Leaf]") -> Word:
@@ -457,6 +448,15 @@ def _is_descriptor(word: Word) -> bool:
     return len(word.parts) == 1 and word.parts[0].kind == "text" and word.parts[0].text.rstrip("-").isdecimal()
 
 
+_BARE_TEXTS = frozenset(("word", "number", "variable_name", "test_operator", "regex", "extglob_pattern"))
+# Kind of leaf → what its text says.
+_TEXTS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(_BARE_TEXTS, lambda text: _ESCAPE.sub(_unescape_match, text)),
+    "raw_string": lambda text: text[1:-1],
+    "ansi_c_string": lambda text: _ANSI_ESCAPE.sub(_unescape_ansi, text[2:-1]),
+}
+_SUBSTITUTIONS = {"command_substitution": "substitution", "process_substitution": "process"}
+_DEFAULT_OPERATORS = frozenset((":-", "-", ":=", "=", ":+", "+"))
 _STATEMENTS = {
     "command": _Builder.command, "variable_assignment": _Builder.assignments, "variable_assignments": _Builder.assignments,
     "declaration_command": _Builder.declaration, "unset_command": _Builder.unset, "redirected_statement": _Builder.redirected,

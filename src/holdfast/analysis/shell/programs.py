@@ -252,19 +252,19 @@ _CUT_PATHS: dict[str, Callable[[str], str]] = {
 
 def _filtered_pieces(executor: "Executor", call: Call, path: Path, how: str, index: int) -> Pieces:
     """What comes out of a filter: its input changed, and text of its own where it reads unknown files."""
-    files = [] if call.words[0].rpartition("/")[2] == "tee" else filter_operands(call.words)
-    unknown = (OutputPiece(index),)
-    if files:
-        sources = (executor.file_name(path, file) for file in files)
-        known = (path.outputs.get(source, unknown) if UNKNOWN not in source else unknown for source in sources)
-        pieces = tuple(piece for printed in known for piece in printed)
-    elif call.streams.stdin is None:
-        return unknown
-    else:
-        pieces = call.streams.stdin
+    pieces = call.streams.stdin
+    # `tee` is given the files that it writes.
+    if files := filter_operands(call.words) if not _is_tee(call) else []:
+        pieces = tuple(piece for file in files for piece in executor.file_pieces(path, file, OutputPiece(index)))
+    if pieces is None:
+        return (OutputPiece(index),)
     # One line stays as it is when it is put into words without quotes (`_unquoted_piece`).
-    one_line = not {"-1", "-n1"}.isdisjoint(call.words) or call.words[-2:] == ["-n", "1"]
-    return tuple(piece.through("tail1" if how == "tail" and one_line else how) for piece in pieces)
+    one_line = how == "tail" and (not {"-1", "-n1"}.isdisjoint(call.words) or call.words[-2:] == ["-n", "1"])
+    return tuple(piece.through("tail1" if one_line else how) for piece in pieces)
+
+
+def _is_tee(call: Call) -> bool:
+    return call.words[0].rpartition("/")[2] == "tee"
 
 
 def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
@@ -280,7 +280,7 @@ def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
 
 
 def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
-    if call.words[0].rpartition("/")[2] != "tee":
+    if not _is_tee(call):
         return
     for file in filter_operands(call.words):
         name = executor.file_name(path, file)

@@ -161,17 +161,20 @@ def make_recipe(text: str, target: str, makefile: str = "") -> str:
     calls = (f"make -f {makefile}", "make") if makefile else ("make",)
     rules = list(_parse_rules(text, _MAKE_RULE, "\t"))
     if not target:
-        # `.PHONY` and its like are never the default.
-        first = next((names[0] for names, _, _ in rules if names and not names[0].startswith(".")), "")
-        named = _DEFAULT_GOAL.search(text)
-        default = named[1] if named else first
-        return "\n".join(f"{call} {default}" for call in calls) if default else ""
+        default = _default_goal(text, rules)
+        return "\n".join(f"{call} {default}" for call in calls if default)
     lines: list[str] = []
-    for names, needs, body in rules:
-        if target in names:
-            lines += [f"{call} {need}" for need in needs.split() if re.fullmatch(r"[\w./-]+", need) for call in calls]
-            lines += body
+    for _, needs, body in (rule for rule in rules if target in rule[0]):
+        lines += [f"{call} {need}" for need in needs.split() if re.fullmatch(r"[\w./-]+", need) for call in calls]
+        lines += body
     return "\n".join(lines)
+
+
+def _default_goal(text: str, rules: list[tuple[list[str], str, list[str]]]) -> str:
+    named = _DEFAULT_GOAL.search(text)
+    # `.PHONY` and its like are never the default.
+    firsts = (names[0] for names, _, _ in rules if names and not names[0].startswith("."))
+    return named[1] if named else next(firsts, "")
 
 
 def _just_recipe(text: str, target: str, _runner: Runner) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 
 import msgspec
 
@@ -185,43 +184,38 @@ class _Options:
 
     def _own_words(self, at: int, word: str) -> int:
         """How many words of its own begin here; 0 where the command does."""
-        flag, equals, value = word.partition("=")
-        following = "".join(self.rest[at + 1 : at + 2])
-        if word.startswith("-") and (len(word) > 1 or self.spec.splits):
-            if flag in self.spec.directory.split():
-                self.directory = value if equals else following
-            return 2 if not equals and flag in f"{self.spec.values} {self.spec.directory}".split() else 1
-        if self.spec.assigns and ASSIGNMENT.match(word):
-            self.environment[flag] = value
-            return 1
+        spec, (flag, equals, value) = self.spec, word.partition("=")
+        if word.startswith("-") and (len(word) > 1 or spec.splits):
+            if flag in spec.directory.split():
+                self.directory = value if equals else "".join(self.rest[at + 1 : at + 2])
+            return 2 if word in f"{spec.values} {spec.directory}".split() else 1
         # `env $(cat .env) pytest`: assignments, if all is well. Only what the command prints shows that it ran.
-        if self.spec.splits and word == UNKNOWN:
+        if spec.splits and word == UNKNOWN:
             self.uncertain = True
-            return 1
-        if self.operands and not (self.spec.instead and self.spec.instead in self.rest[:at]):
+        elif spec.assigns and ASSIGNMENT.match(word):
+            self.environment[flag] = value
+        elif self.operands and (spec.instead or "-") not in self.rest[:at]:
             self.operands -= 1
-            return 1
-        return 0
+        else:
+            return 0
+        return 1
 
     def _unwrapped(self, inner: list[str], own: list[str]) -> Unwrapped | None:
         spec = self.spec
-        inner = inner[1:] if spec.skips and inner[:1] == [spec.skips] else inner
-        inner = inner[1:] if inner[:1] == ["--"] and self.operands == 0 else inner
+        for word, may_stand in ((spec.skips, bool(spec.skips)), ("--", self.operands == 0)):
+            inner = inner[1:] if may_stand and inner[:1] == [word] else inner
         if not inner:
             return None
         if spec.fetches:
             inner = [_VERSION.sub("", inner[0]), *inner[1:]]
-        if self.module:
-            inner = ["python", "-m", *inner]
-        elif spec.python or spec.module:
-            inner = ["python", *inner]
-        elif self.name == "hatch run":
+        if self.name == "hatch run" and not self.module:
             # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
             named, _, command = inner[0].rpartition(":")
             inner = [command, *inner[1:]]
             self.environment |= {"HATCH_ENV": named} if named else {}
+        python = ["python", "-m"] if self.module else ["python"] if spec.python or spec.module else []
         return Unwrapped(
-            words=inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
+            words=python + inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
             repeated=spec.repeats is not None and any(re.match(spec.repeats, word) for word in ["", *own]),
             uncertain=self.uncertain or spec.module,
         )  # fmt: skip
@@ -241,24 +235,26 @@ def _unwrap_find(words: list[str]) -> Unwrapped | None:
 
 def _unwrap_script(words: list[str]) -> Unwrapped | None:
     """`script -qec CMD FILE`: what it prints is shown, but only with `-e` it ends as the command does."""
-    text, returns, skip = "", False, False
+    text, returns, at = "", False, 1
     takes_value = _table().globals["script"].split()
-    for word, following in pairwise([*words[1:], ""]):
-        flag, equals, value = word.partition("=")
-        if skip or not word.startswith("-"):
-            skip = False
-            continue
+    while at < len(words):
+        flag, _, value = words[at].partition("=")
         if flag in ("--version", "--help", "-V", "-h"):
             return None
-        letters = "" if word.startswith("--") else word[1:]
-        _, has_text, behind = letters.partition("c")
-        returns = returns or flag == "--return" or "e" in letters
-        if has_text or flag == "--command":
-            text = text or (value if equals else behind or following)
-        skip = (not letters and not equals and flag in takes_value) or (bool(has_text) and not behind)
+        match = _SCRIPT_LETTERS.match(words[at])
+        returns = returns or flag == "--return" or (match is not None and "e" in match[1])
+        if flag == "--command" or (match and match[2]):
+            value = match[3] if match else value
+            text = text or value or "".join(words[at + 1 : at + 2])
+            at += 0 if value else 1
+        elif words[at] in takes_value:
+            at += 1
+        at += 1
     return Unwrapped(words=["sh", "-c", text], name="script", uncertain=not returns) if text else None
 
 
+# `-qec`, `-qecpytest`: the letters before `c`, and what stands behind it.
+_SCRIPT_LETTERS = re.compile(r"^-(?!-)([^c]*)(c?)(.*)$", re.S)
 _PARALLEL_SEPARATORS = frozenset((":::", ":::+"))
 _PARALLEL_NOTHING = frozenset(("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"))
 MAX_JOBS = 12

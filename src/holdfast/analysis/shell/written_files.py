@@ -215,16 +215,24 @@ def _git_writes(command: ShellCommand) -> list[str]:
 
 def _edited_files(command: ShellCommand) -> list[str]:
     """An editor writes the files that it is given, unless its commands do not write."""
-    pairs = list(itertools.pairwise(command.words))
-    given = [after for before, after in pairs if before in _EDITOR_COMMANDS]
-    given += [after[1:] for _, after in pairs if after.startswith("+")]
-    operands = [after for before, after in pairs if not after.startswith(("-", "+")) and before not in _EDITOR_VALUES]
+    given, operands = _editor_words(command.words)
     acts = [part.strip() for text in given for part in text.split("|")]
     writes = [match[1] for act in acts if (match := _EDITOR_WRITES.match(act))]
     if given and not writes:
         return [] if any(re.match(r"^:?q", text) for text in given) else operands
     opened = [match[1] for text in given if (match := _EDITOR_OPENS.match(text.strip()))]
     return [*operands, *opened, *filter(None, writes)]
+
+
+def _editor_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """The commands that an editor is given, and the files."""
+    given, operands = [], []
+    for before, word in itertools.pairwise(words):
+        if before in _EDITOR_COMMANDS or word.startswith("+"):
+            given.append(word.removeprefix("+"))
+        elif not word.startswith("-") and before not in _EDITOR_VALUES:
+            operands.append(word)
+    return given, operands
 
 
 def _copied_target(words: list[str]) -> list[str]:
