@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.analysis.shell.analysis import analyse_command
 from holdfast.core.event import Event
-from holdfast.features.gates.evidence import is_real_run, only_looks
+from holdfast.features.gates.looking import is_real_run, only_looks
 from tests.features.gates.stage import Stage, names
 
 

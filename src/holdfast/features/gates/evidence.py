@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.command_effects import BLANK
 from holdfast.analysis.shell.written_files import put_back_after, written_after
 from holdfast.core.checks import WHOLE
@@ -18,6 +18,7 @@ from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.events import UAT
+from holdfast.features.gates.looking import is_real_run, one_word, only_looks, reading_of, reading_words
 
 replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
@@ -25,15 +26,7 @@ LONGEST_COMMAND = 400
 SOMEWHERE = "*"
 """Stands for an edit whose files the agent did not name: it may be any file."""
 MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED, MOST_FOLDERS, MOST_NAMES = 12, 3, 20, 20, 20
-_QUIET_MAKE = re.compile(r"^(?:-s|-j\d*|--silent|--no-print-directory|-w)$")
 _COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
-_LOOKS_ONLY = frozenset(
-    "ls cat head tail grep rg find fd cd echo pwd wc which sleep tree stat file env date whoami jq less awk true holdfast sed sort".split()
-)
-_GIT_LOOKS = frozenset("status log diff show branch rev-parse fetch stash blame grep ls-files remote config".split())
-_RUNS_NOTHING = frozenset(
-    "--version --help -h --collect-only --co --setup-plan --fixtures --markers --dry-run --listTests --list-tests --just-print".split()
-)
 
 
 class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -218,109 +211,6 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
     return 1 if sure and not invocation.background else None
 
 
-def is_real_run(words: list[str]) -> bool:
-    """Nobody asks for proof of an `ls`, and hundreds of them would push the proof out that somebody asks for."""
-    name = words[0].rpartition("/")[2]
-    if name == "git" and reading_words(words)[1:2] and reading_words(words)[1] in _GIT_LOOKS:
-        return False
-    if name in _LOOKS_ONLY or any(word in _RUNS_NOTHING for word in words[1:]):
-        return False
-    return not (name in ("make", "gmake") and any(re.match(r"^-[BbdeikLmprRsStvw]*[nq]", word) for word in words[1:]))
-
-
-_MAY_ACT = {
-    "awk": re.compile(r"[>|]|system|getline|^-f|inplace"),
-    "sed": re.compile(r"^-[a-zA-Z]*[if]|^--(?:in-place|file)|(?:^|[;\n{}/$gp\d])\s*[we](?:\s|$)|/\w*[we]\w*$"),
-    "find": re.compile(r"^-(?:exec|ok|delete|fprint|fls)"),
-    "sort": re.compile(r"^-[a-zA-Z]*o|^--(?:output|compress-program)"),
-    "env": re.compile(r"^[^-=]+$"),
-    "fd": re.compile(r"^(?:-[xX]|--exec)"),
-    "tree": re.compile(r"^-o"),
-    "rg": re.compile(r"^--(?:pre|hostname-bin)"),
-    "less": re.compile(r"^-[a-zA-Z]*[oO]|^--(?:log-file|LOG-FILE)|^\+"),
-    "file": re.compile(r"^-[a-zA-Z]*C|^--compile"),
-    "date": re.compile(r"^-[a-zA-Z]*s|^--set"),
-}
-"""Programs that mostly look, and the word by which they may do more."""
-
-
-# `test -v 'a[$(…)]'`: bash evaluates the index of a name, also in quotes.
-_EVALUATED_INDEX = "[$("
-# Programs that write a log, or run something in a place whose files have other names.
-_ELSEWHERE = re.compile(r"\b(?:script|strace|ltrace|docker|podman|nerdctl|kubectl|ssh|chroot|unshare|nsenter|bwrap)\s")
-_PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command builtin sudo xargs find".split())
-
-
-@remember_by_text
-def only_looks(command: str) -> bool:
-    """Nothing of it can have changed a file or a branch."""
-    analysis = analyse_command(command)
-    if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
-        return False
-    if _ELSEWHERE.search(command):
-        return False
-    # Sent to a file, or started where the file may be another one (a container, another machine, a tool with a log).
-    if any(not name.startswith("/dev/") for _, name in analysis.redirected):
-        return False
-    if any(not _PLAIN_WRAPPERS.issuperset(one.invocation.wrappers) for one in analysis.commands):
-        return False
-    if any(map(_STARTING_VARIABLES.search, (name for one in analysis.commands for name in one.invocation.environment))):
-        return False
-    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
-
-
-# Verbs that are no proof of anything, and the words with which they do no more than look; empty: always.
-_GIT_LOOKS_WITH = {
-    **dict.fromkeys("status log diff show rev-parse blame grep ls-files".split(), re.compile("")),
-    "branch": re.compile(
-        r"^(?!(?:.* )?(?:-[a-zA-Z]*[fdDmMcCu]|--(?:force|delete|move|copy|set-|unset-|edit-)))"
-        r"(?:$|(?:-[avrl]+|--(?:list|all|remotes|verbose|show-current|(?:no-)?merged|(?:no-)?contains))(?: |$))"
-    ),
-    "stash": re.compile(r"^(?:list|show)\b"),
-    "remote": re.compile(r"^(?:-v|--verbose|show\b.*|get-url\b.*)?$"),
-    "config": re.compile(r"^(?:--get\S*|--list|-l|list|get)\b"),
-}  # fmt: skip
-# Words with which any of them writes a file or starts a program.
-_GIT_ACTS = re.compile(r"^--(?:output|open-files-in-pager|ext-diff|exec-path=|config-env)|^-O|^-c$")
-_STARTING_VARIABLES = re.compile(r"^GIT_|PAGER$|EDITOR$|^LESS")
-
-
-def _git_may_act(words: list[str]) -> bool:
-    """What `is_real_run` calls no run may still move a branch or write: `git branch -f`, `git stash`, `git diff --output=f`."""
-    verb, *rest = reading_words(words)[1:] or [""]
-    looks = _GIT_LOOKS_WITH.get(verb)
-    return looks is None or looks.match(" ".join(rest)) is None or any(map(_GIT_ACTS.search, words[1:]))
-
-
-def _may_act(words: list[str]) -> bool:
-    if words[0].rpartition("/")[2] == "git":
-        return _git_may_act(words)
-    pattern = _MAY_ACT.get(words[0].rpartition("/")[2])
-    return pattern is not None and any(pattern.search(word) for word in words[1:])
-
-
-def reading_of(command: ShellCommand) -> str:
-    """Its words in one line; options between `git` and its verb are left out."""
-    return " ".join(reading_words(command.words))
-
-
-def reading_words(raw_words: list[str]) -> list[str]:
-    words = [_one_word(word) for word in raw_words]
-    words[0] = words[0].rpartition("/")[2] or words[0]
-    if words[0] == "git":
-        at = 1
-        while at < len(words) and words[at].startswith("-"):
-            at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
-        words = ["git", *words[at:]]
-    if words[0] in ("make", "gmake"):
-        words = ["make", *(word for word in words[1:] if not _QUIET_MAKE.match(word))]
-    return words
-
-
-def _one_word(word: str) -> str:
-    return "".join(BLANK if c.isspace() else c for c in word)
-
-
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
     if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
@@ -383,7 +273,7 @@ def _readings_of(check: CheckFinished) -> list[str]:
     commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
     named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
     shown = [" ".join(words) for words in named or commands]
-    return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
+    return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(one_word, check.operands)])]))
 
 
 def _with_latest(runs: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:

@@ -29,8 +29,8 @@ from holdfast.core.git_state import last_verb, read_refs
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.gates.evidence import only_looks
 from holdfast.features.gates.kinds.evidence import covered_globs
+from holdfast.features.gates.looking import only_looks
 from holdfast.features.gates.rules.in_force import any_in_force
 from holdfast.features.gates.rules.self_proof import is_named_by
 from holdfast.features.gates.rules.tool_commands import CAMEL, command_of

@@ -58,7 +58,7 @@ from holdfast.features.gates.rules.in_force import USER, loosened_rules
 from holdfast.features.gates.rules.messages import waiting_line
 from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule
-from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
+from holdfast.features.gates.settings import GateSettings, presets
 from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents, details_of
 from holdfast.features.gates.state.attention import Attention, Pause
 from holdfast.features.gates.state.branches import BranchState, LiveSession
@@ -335,22 +335,24 @@ def list_requirements(call: Call) -> dict[str, Any]:
     settings = settings_of(call)
     on = [_rule_fields(rule, settings) for rule in settings.rules]
     off = sorted(set(settings.requirements) - set(settings.by_name))
-    return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
-            "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
+    return {"requirements": on, "disabled": off, "built_in": sorted(set(presets().built_in) - set(settings.requirements)),
+            "presets": {name: sorted(preset) for name, preset in presets().presets.items()}}  # fmt: skip
 
 
 def list_presets(call: Call) -> dict[str, Any]:
-    missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
+    missing = {
+        name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in presets().built_in
+    }
     fitted = _fitting_rules(call.project)
     return {
         "presets": {
             "fitting": {name: rule for name, rule in fitted.items() if not missing.get(name)},
             **{
                 preset: {name: {**rule, **fitted.get(name, {})} for name, rule in rules.items()}
-                for preset, rules in PRESETS.items()
+                for preset, rules in presets().presets.items()
             },
         },
-        "built_in": BUILT_IN,
+        "built_in": presets().built_in,
         "missing": {name: skills for name, skills in missing.items() if skills},
     }
 

@@ -7,8 +7,9 @@ from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import tested_folder, touches_globs
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
-from holdfast.features.gates.evidence import command_matches, is_real_run, reach_in, reading_of
+from holdfast.features.gates.evidence import command_matches, reach_in
 from holdfast.features.gates.kinds.evidence import Evidence, evidence_of
+from holdfast.features.gates.looking import is_real_run, reading_of
 from holdfast.features.gates.rules.triggers import Rule
 
 
