@@ -92,10 +92,6 @@ class Checker:
         found = (BRANCHES.get(self.state, branch_key(self.context.worktree, base)) for base in BASES)
         return [base for base in found if base]
 
-    def proved_other_content(self, rule: Rule) -> bool:
-        """Whether this session showed a green run of something else than what it leaves."""
-        return self.proof_question(rule).proved_other_content()
-
     def is_let_through(self, rule: Rule) -> bool:
         """Satisfied, proven or approved: whatever was done was allowed."""
         return rule.kind.lets_through(self, rule)
