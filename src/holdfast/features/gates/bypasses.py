@@ -47,18 +47,14 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     checker = Checker(state, RequestContext.of(event))
     if checker.paused():
         return
-    # A rule that only shows because a file was written meanwhile did not show when the call was let through.
+    # Rules that showed were judged before the call; only the others can have been bypassed. A rule that only shows
+    # because a file was written meanwhile did not show then.
     shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
-    # Rules that showed were judged before the call; only the others can have been bypassed.
     for rule in settings.rules:
-        if (
-            rule.name not in shown
-            and (what := _unseen(checker, rule, event, data))
-            and not checker.is_let_through(rule)
-        ):
-            yield derived_event(
-                event, GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
-            )
+        what = _unseen(checker.session, rule, event, data) if rule.name not in shown else ""
+        if what and not checker.is_let_through(rule):
+            payload = GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
+            yield derived_event(event, payload)
 
 
 def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event:
@@ -93,21 +89,20 @@ def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload)
     return f"`{act[:80]}` was run by a file that was written after the call was looked at" if act else ""
 
 
-def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
-    before = checker.session
+def _unseen(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
+    """What was done that the rule is about; empty if nothing was."""
     if globs := rule.kind.protected_branches(rule.spec):
-        moved = [name for glob in globs for name in _moved_branches(before, data, glob)]
+        moved = next((name for glob in globs for name in _moved_branches(before, data, glob)), "")
         if moved and not _only_fetches(acts_of(event).readings):
-            return f"the branch {moved[0]} was moved without approval"
+            return f"the branch {moved} was moved without approval"
         protected = any(fnmatchcase(data.branch, glob) for glob in globs)
         return _changed(before, data, "", rule) if protected else ""
-    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
-        return (
-            _acted(before, data, rule, event)
-            or _disclosed(before, rule, event, data)
-            or _hidden(before, rule, event, data)
-        )
-    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
+    if not rule.at_tool:
+        return ""
+    if data.action in ("shell", "mcp") and rule.patterns:
+        looks = (find(before, rule, event, data) for find in (_acted, _disclosed, _hidden))
+        return next(filter(None, looks), "")
+    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths else ""
 
 
 def _only_fetches(readings: Sequence[str]) -> bool:
@@ -121,15 +116,15 @@ def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
 
 
 def _moved_branches(before: GateSession, data: ToolPayload, glob: str) -> list[str]:
-    if not is_branch_glob(glob):
-        return [glob] if _has_moved(before, data, glob) else []
-    matching = [name for name in before.refs if name not in _ABOUT_HEAD and fnmatchcase(name, glob)]
-    moved = [name for name in matching if _has_moved(before, data, name)]
+    branches = [glob]
+    if is_branch_glob(glob):
+        branches = [name for name in before.refs if name not in _ABOUT_HEAD and fnmatchcase(name, glob)]
+    moved = [name for name in branches if _has_moved(before, data, name)]
     # Of more branches than are looked at, one that is not among them now need not be gone.
-    return moved if len(matching) < MOST_REFS else [name for name in moved if name in data.refs]
+    return moved if len(branches) < MOST_REFS else [name for name in moved if name in data.refs]
 
 
-def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> str:
+def _acted(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
     """A commit that no command showed: git's own record tells."""
     # On another branch HEAD differs without a commit.
     if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):

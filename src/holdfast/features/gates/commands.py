@@ -35,7 +35,7 @@ from holdfast.features.gates.rules.in_force import USER, loosened_rules, rules_i
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
-from holdfast.features.gates.state.branches import BranchState, LiveSession
+from holdfast.features.gates.state.branches import SHARED, BranchState, LiveSession
 
 TYPES = {one.kind: one for one in DOCUMENTS}
 
@@ -208,16 +208,18 @@ def clear_requirements(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
     names = list(rules_for(call).by_name) if every else _requirement_names(call)
     rules = [rule_named(call, name) for name in names]
-    permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
-    # `clear --all` leaves out what is permanent rather than refusing everything.
-    if permanent and not every:
-        raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
-    names = [rule.name for rule in rules if rule.name not in permanent]
-    shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
+    if not call.args.get("force"):
+        permanent = [rule.name for rule in rules if rule.scope == "permanent"]
+        # `clear --all` leaves out what is permanent rather than refusing everything.
+        if permanent and not every:
+            raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
+        rules = [rule for rule in rules if rule.name not in permanent]
+    shared = not every and any(rule.scope in SHARED for rule in rules)
     # What a branch shares has no entry of a session that could be cleared.
-    everyone = bool(call.args.get("everyone")) or (shared and not every)
+    everyone = bool(call.args.get("everyone")) or shared
     session = session_of(call, needed=not everyone)
-    return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session)
+    cleared = GatesCleared(requirements=[rule.name for rule in rules], everyone=everyone)
+    return _requirements_result(call, cleared, session)
 
 
 def pause_gates(call: Call) -> CommandResult:
@@ -316,34 +318,37 @@ def _requirements_result(call: Call, payload: SatisfiedPayload | GatesCleared, s
     return CommandResult((event,), answer)
 
 
+def _loosened(call: Call) -> list[tuple[str, GateSettings, list[str]]]:
+    """The user's and the project's settings that ask for less than what is in force, and for what."""
+    now, state = settings_of(call), Stored(call.reader)
+    scopes = ((USER, now.user), (call.project, now))
+    every = [(scope, rules, loosened_rules(state, scope, rules)) for scope, rules in scopes]
+    return [(scope, rules, looser) for scope, rules, looser in every if looser]
+
+
 def accept_rules(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    now = settings_of(call)
-    state = Stored(call.reader)
-    changes = {scope: loosened_rules(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
-    events = tuple(
-        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=changes[scope][:20]),
-                  call.now, session=call.session, project=call.project)
-        for scope, rules in ((USER, now.user), (call.project, now)) if changes[scope]
-    )  # fmt: skip
-    return CommandResult(
-        events, {"accepted": list(dict.fromkeys(text for texts in changes.values() for text in texts))}
-    )
+    found = _loosened(call)
+    accepted = [
+        GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=looser[:20])
+        for scope, rules, looser in found
+    ]
+    texts = dict.fromkeys(text for _, _, looser in found for text in looser)
+    return CommandResult(_own_events(call, accepted), {"accepted": list(texts)})
 
 
 def keep_rules(call: Call) -> CommandResult:
     """A person was asked and did not accept: from now on no look at the files takes the change for theirs."""
-    now, state = settings_of(call), Stored(call.reader)
-    changes = [
-        (scope, rules, loosened_rules(state, scope, rules)) for scope, rules in ((USER, now.user), (call.project, now))
-    ]
     kept = [
         GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20])
-        for scope, rules, looser in changes
-        if looser
+        for scope, rules, looser in _loosened(call)
     ]
-    events = tuple(own_event(one, call.now, session=call.session, project=call.project) for one in kept)
-    return CommandResult(events, {"kept": list(dict.fromkeys(text for one in kept for text in one.differences))})
+    texts = dict.fromkeys(text for one in kept for text in one.differences)
+    return CommandResult(_own_events(call, kept), {"kept": list(texts)})
+
+
+def _own_events(call: Call, payloads: Iterable[Payload]) -> tuple[Event, ...]:
+    return tuple(_gates_event(call, payload, call.session) for payload in payloads)
 
 
 def _gates_event(call: Call, payload: Payload, session: str, project: str = "") -> Event:

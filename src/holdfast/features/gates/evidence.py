@@ -99,7 +99,7 @@ NO_FACTS = Facts()
 def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
     data, doc = event.data, doc or Facts(project=event.project)
     if isinstance(data, ToolPayload):
-        return None if data.claimed else with_tool(doc, event, data)
+        return None if data.claimed or data.action not in _TOOL_FACTS else _TOOL_FACTS[data.action](doc, event, data)
     if isinstance(data, ToolExitRead):
         return with_run(doc, event, data) if data.action == "shell" and data.command else None
     if isinstance(data, CheckFinished):
@@ -111,19 +111,31 @@ def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
     return with_uat(doc, event) if event.kind in UAT else None
 
 
-def with_tool(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+def _after_edit(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    return _add_edits(doc, event, data) if event.kind == "tool.finished" else None
+
+
+def _after_command(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
     ended = data if isinstance(data, ToolEndPayload) else ToolEndPayload()
-    if data.action == "edit" and event.kind == "tool.finished":
-        return _add_edits(doc, event, data)
-    if data.action == "shell" and data.command:
-        updated = with_run(doc, event, ended)
-        return _add_edits(updated or doc, event, data) if data.written else updated
-    if data.action in ("mcp", "other") and data.written:
-        return _add_edits(doc, event, data)
-    if data.action == "skill" and data.skill and ended.ok is not False:
-        ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
-        return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
-    return None
+    updated = with_run(doc, event, ended) if data.command else None
+    return _after_other(updated or doc, event, data) or updated
+
+
+def _after_other(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    return _add_edits(doc, event, data) if data.written else None
+
+
+def _after_skill(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    if not data.skill or (isinstance(data, ToolEndPayload) and data.ok is False):
+        return None
+    ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
+    return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
+
+
+# What a tool does → the facts that it leaves.
+_TOOL_FACTS = {
+    "edit": _after_edit, "shell": _after_command, "mcp": _after_other, "other": _after_other, "skill": _after_skill,
+}  # fmt: skip
 
 
 def _add_edits(doc: Facts, event: Event, data: ToolPayload) -> Facts:
@@ -143,9 +155,7 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     One whose exit code was found out later is a fact of the moment when it ended: what was edited since makes it stale.
     """
     code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
-    if code is None or ended.detached or ended.interrupted:
-        return None
-    if only_looks(data.command):
+    if code is None or ended.detached or ended.interrupted or only_looks(data.command):
         return None
     seq = data.of if isinstance(data, ToolExitRead) else event.seq
     analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
@@ -157,8 +167,9 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
         changed, back = _changed_after(analysis, command)
         fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
                        content=dict(ended.content), changed_after=changed, put_back=back, reach=where)  # fmt: skip
-        ran = _with_latest(ran, _fact_name(reading_of(command), where), fact, MOST_COMMANDS)
-        if outcome == 1 and reading_of(command).startswith("git commit"):
+        reading = reading_of(command)
+        ran = _with_latest(ran, _fact_name(reading, where), fact, MOST_COMMANDS)
+        if outcome == 1 and reading.startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
 
@@ -204,41 +215,37 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
     invocation = command.invocation
     if command.ran is Ran.NO or invocation.shadowed or not is_real_run(command.words):
         return None
-    failed = command.exit_code not in (None, 0) or (code != 0 and alone)
-    if failed:
+    if command.exit_code not in (None, 0) or (code != 0 and alone):
         return 0
-    sure = command.ran is Ran.YES and command.exit_code == 0 and not command.pending and not invocation.tampered
-    return 1 if sure and not invocation.background else None
+    unsure = command.pending or invocation.tampered or invocation.background
+    return 1 if command.ran is Ran.YES and command.exit_code == 0 and not unsure else None
 
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
-    if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
-        return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
-    readings, reach = _readings_of(check), reach_in(event.project, check.worktree, check.reach)
     analysis = analyse_command(check.command)
-    verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
-    copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
-    ran = {
-        name: fact for name, fact in doc.ran.items() if fact.seq != check.of or name.partition("\n")[0] not in readings
-    }
-    changed, back = _changed_after_check(analysis, check)
-    fact = RunFact(
-        seq=check.of, at=event.at, outcome=-1 if copied else verdict, session=event.session,
-        branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why,
-        changed_after=changed, put_back=back, dir=check.dir, reach=reach, operands=check.operands[:MOST_NAMES],
-        failures=check.failures if (check.failed or 1) <= len(check.failures) <= MOST_NAMES else [],
-    )  # fmt: skip
-    for name in (_fact_name(reading, reach) for reading in readings):
+    if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check, analysis)):
+        return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
+    readings, fact = _readings_of(check, analysis), _check_fact(event, check, analysis)
+    ran = {name: run for name, run in doc.ran.items() if run.seq != check.of or name.partition("\n")[0] not in readings}
+    for name in (_fact_name(reading, fact.reach) for reading in readings):
         # What passed on this very content did so, whatever a later run that was cut short leaves open.
-        before = ran.get(name)
-        if fact.outcome >= 0 or before is None or not before.passed or not _same_content(before, fact):
+        before = ran.get(name) if fact.outcome < 0 else None
+        if not (before and before.passed and before.content and before.content == fact.content):
             ran = with_newest(ran, name, fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
 
 
-def _same_content(one: RunFact, other: RunFact) -> bool:
-    return bool(one.content) and one.content == other.content
+def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFact:
+    copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
+    changed, back = _changed_after_check(analysis, check)
+    all_named = (check.failed or 1) <= len(check.failures) <= MOST_NAMES
+    return RunFact(
+        seq=check.of, at=event.at, outcome=-1 if copied else {"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
+        branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
+        dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
+        failures=check.failures if all_named else [],
+    )  # fmt: skip
 
 
 _PLAIN_MAKE = re.compile(
@@ -246,10 +253,9 @@ _PLAIN_MAKE = re.compile(
 )
 
 
-def _is_plain_entry(check: CheckFinished) -> bool:
+def _is_plain_entry(check: CheckFinished, analysis: Analysis) -> bool:
     """`make test` of a project whose tests print no summary, without options that change what its status means."""
-    commands = analyse_command(check.command).commands
-    named = [one for one in commands if reading_words(one.words)[:1] == ["make"]]
+    named = [one for one in analysis.commands if reading_words(one.words)[0] == "make"]
     plain = all(
         _PLAIN_MAKE.match(" ".join(one.words)) and "MAKEFLAGS" not in one.invocation.environment for one in named
     )
@@ -263,15 +269,20 @@ COPIED = "it ran in a copy of the project"
 def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list[str], list[str]]:
     if check.verdict != "passed" or (len(analysis.commands) == 1 and not analysis.redirected):
         return [], []
-    named = [one for one in analysis.commands if check.runner in (word.rpartition("/")[2] for word in one.words)]
-    last = (named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands)[-1:]
-    return _changed_after(analysis, last[0]) if last else ([], [])
+    commands = analysis.commands
+    named = [one for one in commands if _names_runner(one.words, check)]
+    last = named or [one for one in commands if is_real_run(one.words)] or commands
+    return _changed_after(analysis, last[-1]) if last else ([], [])
 
 
-def _readings_of(check: CheckFinished) -> list[str]:
+def _names_runner(words: list[str], check: CheckFinished) -> bool:
+    return any(word.rpartition("/")[2] == check.runner for word in words)
+
+
+def _readings_of(check: CheckFinished, analysis: Analysis) -> list[str]:
     """How rules may name it: the program that was typed, and the tool that it came down to (`python -m pytest`)."""
-    commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
-    named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
+    commands = [reading_words(one.words) for one in analysis.commands if is_real_run(one.words)]
+    named = [words for words in commands if _names_runner(words, check)]
     shown = [" ".join(words) for words in named or commands]
     return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(one_word, check.operands)])]))
 

@@ -61,23 +61,18 @@ FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"
 
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
-    differences: list[str] = []
-    stricter = {}
-    for name, old in before.requirements.items() if before.enabled else ():
-        # A rule that was off before cannot be loosened.
-        why = loosened_reason(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
-        if why:
-            stricter[name] = old
-            differences.append(f"{name}: {why}")
-    changes: dict[str, Any] = (
-        {"requirements": {**(now.requirements if now.enabled else {}), **stricter}} if stricter else {}
-    )
+    requirements = now.requirements if now.enabled else {}
+    # A rule that was off before cannot be loosened.
+    enabled = {name: old for name, old in before.requirements.items() if before.enabled and old.enabled}
+    reasons = {name: loosened_reason(old, requirements.get(name)) for name, old in enabled.items()}
+    stricter = {name: old for name, old in enabled.items() if reasons[name]}
+    changes: dict[str, Any] = {"requirements": {**requirements, **stricter}} if stricter else {}
     # The section was switched off as a whole, which would switch off what is kept, too.
     if before.enabled and before.rules and not now.enabled:
         changes["enabled"] = True
-    for field, why in _loosened_general(before, now):
-        changes[field] = getattr(before, field)
-        differences.append(why)
+    general = _loosened_general(before, now)
+    changes |= {field: getattr(before, field) for field, _ in general}
+    differences = [f"{name}: {reasons[name]}" for name in stricter] + [why for _, why in general]
     return (msgspec.structs.replace(now, **changes) if changes else now), differences
 
 
@@ -100,20 +95,18 @@ def digest_of(rules: "GateSettings") -> str:
 
 
 def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
-    if not before.rules:
-        return []
-    changes = []
+    """Fields besides the requirements that ask for less, and how."""
     stop, was = now.hooks.stop, before.hooks.stop
-    looser = stop.max_refusals < was.max_refusals or set(was.verify_scopes) - set(stop.verify_scopes)
-    if looser or (was.verify_requirements and not stop.verify_requirements):
-        changes.append(("hooks", "the end of a turn is checked less"))
-    if set(now.plan_files) - set(before.plan_files):
-        changes.append(("plan_files", "more files are never refused"))
-    if before.code_without_terminal and not now.code_without_terminal:
-        changes.append(("code_without_terminal", "a person without a terminal needs no code"))
-    if now.agents_may_approve and not before.agents_may_approve:
-        changes.append(("agents_may_approve", "agents may approve"))
-    return changes
+    looser = {
+        ("hooks", "the end of a turn is checked less"): stop.max_refusals < was.max_refusals
+        or bool(set(was.verify_scopes) - set(stop.verify_scopes))
+        or was.verify_requirements > stop.verify_requirements,
+        ("plan_files", "more files are never refused"): bool(set(now.plan_files) - set(before.plan_files)),
+        ("code_without_terminal", "a person without a terminal needs no code"): before.code_without_terminal
+        > now.code_without_terminal,
+        ("agents_may_approve", "agents may approve"): now.agents_may_approve > before.agents_may_approve,
+    }
+    return [change for change, is_looser in looser.items() if is_looser and before.rules]
 
 
 def _never_as_strict(_was: Any, _now: Any) -> bool:
@@ -188,18 +181,18 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
 
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
-    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded_name(scope)))]
+    docs = (RULES_OF.get(state, bounded_name(scope)) for scope in (USER, project))
     # Rules that were accepted as they are written now change nothing.
-    outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
+    current = (settings.digest, settings.user.digest)
+    outdated = [doc for doc in docs if doc and doc.rules and doc.digest not in current]
     if not outdated:
         return settings
     key = tuple(doc.digest for doc in outdated)
     cache: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
     if key not in cache:
-        effective, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
-        if effective is not settings:
-            effective.__dict__["waiting"] = tuple(looser)
-        cache[key] = effective
+        cache[key], looser = settings.in_force(*map(settings_of_rules, outdated))
+        if cache[key] is not settings:
+            cache[key].__dict__["waiting"] = tuple(looser)
     return cache[key]
 
 
@@ -229,14 +222,14 @@ def _settings_of(_digest: str, packed: bytes) -> "GateSettings":
 def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
     for scope, rules in ((USER, settings.user), (event.project, settings)):
-        doc = RULES_OF.get(state, bounded_name(scope))
-        if (doc is None and not rules.rules) or (doc is not None and doc.digest == rules.digest):
+        doc = RULES_OF.get(state, bounded_name(scope)) or AcceptedRules()
+        if doc.digest == rules.digest or not (doc.digest or rules.rules):
             continue
         looser = loosened_rules(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
         # It was written down already that these settings wait.
-        elif (doc and doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event, settings):
+        elif (doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event, settings):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)

@@ -82,8 +82,7 @@ def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequenc
     """`scopes`: those that are asked for at the end of a turn."""
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
     lines += [_status_line(one, scopes) for one in findings[:MOST_LISTED]]
-    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
-        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
+    lines += _by_hand_line([one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)])
     if len(findings) > MOST_LISTED:
         lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
     if others:
@@ -109,20 +108,24 @@ def _requirement_names(findings: Sequence[Finding]) -> str:
 
 
 def _finding_lines(findings: Sequence[Finding], context: RequestContext) -> list[str]:
-    own = [one for one in findings if not one.rule.foreign]
-    others = [one for one in findings if one.rule.foreign]
-    team = [_finding_line(one, context, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
-    foreign = [
-        _finding_line(one, context, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)
-    ]
-    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
-    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
-    return [
-        *(_finding_line(one, context, len(findings)) for one in own),
-        *more,
-        *([fence_foreign("\n".join(foreign))] if foreign else ()),
-        *([fence_foreign("\n".join(team), OF_TEAM.source)] if team else ()),
-    ]
+    """Our own rules first, then those of a project that nobody trusted and of a team, each fenced."""
+    lines: dict[str, list[str]] = {"": [], FOREIGN.source: [], OF_TEAM.source: []}
+    for one in findings:
+        lines[_source(one.rule)].append(_finding_line(one, context, len(findings)))
+    by_hand = [one.rule.name for one in findings if not one.rule.foreign and by_hand_too(one.rule)]
+    own = lines.pop("") + _by_hand_line(by_hand)
+    return own + [fence_foreign("\n".join(texts), source) for source, texts in lines.items() if texts]
+
+
+def _source(rule: Rule) -> str:
+    """Whose words a rule is made of; empty for the user's own."""
+    if not rule.foreign:
+        return ""
+    return OF_TEAM.source if rule.name.startswith(TEAM_PREFIX) else FOREIGN.source
+
+
+def _by_hand_line(names: list[str]) -> list[str]:
+    return [f"By hand: holdfast gate satisfy {' '.join(names)}"] if names else []
 
 
 def _finding_line(finding: Finding, context: RequestContext, of: int) -> str:

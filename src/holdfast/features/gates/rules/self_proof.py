@@ -3,6 +3,7 @@
 from typing import Any
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.analysis.shell.flow import TERMINAL
 from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import tested_folder, touches_globs
 from holdfast.core.event import Event
@@ -24,29 +25,23 @@ def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
 
 def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
     acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
-    proofs = [
-        c.invocation.index
-        for c in analysis.commands
-        if _is_proof(c, one) and (not acts or _ran_where_it_counts(c, one, project))
-    ]
-    if not proofs:
-        return False
-    if not acts:
+    proofs = [c for c in analysis.commands if _is_proof(c, one)]
+    if acts:
+        proofs = [c for c in proofs if _ran_where_it_counts(c, one, project)]
+        paths = [path for path in analysis.paths if not path.ran.keys().isdisjoint(acts)]
+    else:
         # Without the act in the line, every way on which it may succeed must have passed the proof.
-        return all(_proof_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
-    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
+        paths = [path for path in analysis.paths if _may_succeed(path)]
+    indexes = [proof.invocation.index for proof in proofs]
     # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    return all(_proof_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
-        path.outputs.keys() - {"terminal"} for path in reached
-    )
+    writes = bool(acts) and any(path.outputs.keys() - {TERMINAL} for path in paths)
+    return bool(proofs) and not writes and all(_proof_passed(path.ran, path.assumed, indexes) for path in paths)
 
 
 def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
     invocation = command.invocation
-    real = (
-        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
-    )
-    return real and is_real_run(command.words) and command_matches(reading_of(command), one.command)
+    unsure = invocation.tampered or invocation.shadowed or invocation.background or command.ran is Ran.NO
+    return not unsure and is_real_run(command.words) and command_matches(reading_of(command), one.command)
 
 
 def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -> bool:

@@ -47,14 +47,16 @@ def command_of(event: Event) -> str:
 
 
 def _input_command(tool_input: dict[str, Any]) -> str:
-    command = next((tool_input[key] for key in _COMMAND_KEYS if tool_input.get(key)), "")
-    if isinstance(command, list):
-        # Quoted, so that a word with a blank stays one word.
-        command = shlex.join(str(word) for word in command)
+    command = _joined(next((tool_input[key] for key in _COMMAND_KEYS if tool_input.get(key)), ""))
     arguments = tool_input.get("args") or tool_input.get("arguments")
-    if isinstance(command, str) and command and isinstance(arguments, list):
-        command = " ".join([command, shlex.join(str(word) for word in arguments)])
-    return command if isinstance(command, str) else ""
+    return f"{command} {_joined(arguments)}" if command and isinstance(arguments, list) else command
+
+
+def _joined(value: Any) -> str:
+    """The words of a list are quoted, so that a word with a blank stays one word."""
+    if isinstance(value, list):
+        return shlex.join(str(word) for word in value)
+    return value if isinstance(value, str) else ""
 
 
 def _editor_task(tool: str, tool_input: dict[str, Any]) -> str:
@@ -73,17 +75,15 @@ def _runs_text(tool: str) -> bool:
 
 
 def _texts_to_run(tool_input: dict[str, Any]) -> Iterator[str]:
-    for key, value in tool_input.items():
-        if not _TEXT_KEY.match(key):
+    for value in (value for key, value in tool_input.items() if _TEXT_KEY.match(key) and not _CODE_KEY.search(key)):
+        yield _joined(value)
+    for code in (value for key, value in tool_input.items() if _TEXT_KEY.match(key) and _CODE_KEY.search(key)):
+        if not isinstance(code, str):
+            yield _joined(code)
             continue
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            yield shlex.join(value)
-        elif isinstance(value, str) and _CODE_KEY.search(key):
-            yield shell_of_code(value)
-            # Notebooks: a line behind `!` is one of the shell.
-            yield from (line.strip()[1:] for line in value.splitlines() if line.strip().startswith(("!", "%sx ")))
-        elif isinstance(value, str):
-            yield value
+        yield shell_of_code(code)
+        # Notebooks: a line behind `!` is one of the shell.
+        yield from (line.strip()[1:] for line in code.splitlines() if line.strip().startswith(("!", "%sx ")))
 
 
 def named_acts(event: Event) -> tuple[str, ...]:

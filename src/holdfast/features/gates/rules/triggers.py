@@ -99,19 +99,18 @@ def _resolving_skills(spec: "Requirement") -> frozenset[str]:
 
 
 def _trigger_way(trigger: "str | Trigger", spec: "Requirement", protected: Sequence[str]) -> Way:
-    tool = trigger if isinstance(trigger, str) else trigger.tool
-    pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
-    paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
+    tool, pattern, paths = trigger, spec.command_pattern, spec.paths
+    if not isinstance(tool, str):
+        pattern, paths, tool = tool.command_pattern or pattern, tool.paths or paths, tool.tool
+    action = _tool_action(tool)
     # A tool that is not known may run commands as well.
-    if pattern and _tool_action(tool) in ("shell", ""):
+    if pattern and action in ("shell", ""):
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
-    if protected and _tool_action(tool) == "edit":
-        return Way(_names_tool(tool), _branch_test(protected))
-    if _tool_action(tool) == "edit":
-        return Way(_names_tool(tool), _edits_something)
-    return Way(_names_tool(tool))
+    if action != "edit":
+        return Way(_names_tool(tool))
+    return Way(_names_tool(tool), _branch_test(protected) if protected else _edits_something)
 
 
 _UNSEEN_EDITS = lazy_pattern(

@@ -192,23 +192,24 @@ class LiveSessions(Document, frozen=True):
 
 
 def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | None:
-    data = event.data
+    data, doc = event.data, doc or LiveSessions()
     if isinstance(data, HookPayload) and data.claimed:
         return None
-    sessions, over = (doc.sessions, doc.over) if doc else ({}, {})
+    known = doc.sessions.get(event.session)
     if event.kind in SESSION_OVER:
-        # It was never seen alive, or its end was told already.
-        if event.session not in sessions:
+        # It was never seen alive, or its end came already.
+        if known is None:
             return None
-        ended = with_newest(over, event.session, event.at, MOST_OVER)
-        return LiveSessions(sessions=without_keys(sessions, [event.session]), at=event.at, over=ended)
+        over = with_newest(doc.over, event.session, event.at, MOST_OVER)
+        return LiveSessions(sessions=without_keys(doc.sessions, [event.session]), at=event.at, over=over)
     entry = replace(
-        sessions.get(event.session) or LiveSession(started=event.at),
+        known or LiveSession(started=event.at),
         agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event),
     )  # fmt: skip
     if isinstance(data, HookPayload) and data.pid:
         entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
     # An entry that is replaced keeps its place; only a new one pushes the oldest out.
-    if event.session in sessions or len(sessions) < MOST_LIVE:
-        return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at, over=over)
-    return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at, over=over)
+    sessions = {**doc.sessions, event.session: entry}
+    if known is None and len(doc.sessions) >= MOST_LIVE:
+        sessions = with_newest(doc.sessions, event.session, entry, MOST_LIVE)
+    return LiveSessions(sessions=sessions, at=event.at, over=doc.over)
