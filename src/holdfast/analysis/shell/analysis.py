@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, repeat, takewhile
 
 import msgspec
 
@@ -169,12 +169,12 @@ def _follow_paths(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 
 
 def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
-    killed = exit_code is None or exit_code in KILLED or exit_code < 0
-    # `_fits_exit` writes into `assumed`, and the walk is shared. A command that was ended early may print less than it would.
+    # `_fits_exit` writes into `assumed`, and the walk is shared.
     fitting = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
-    if exit_code is not None and not killed:
+    by_signal = exit_code is not None and (exit_code in KILLED or exit_code < 0)
+    # A command that was ended early may have printed less than it would.
+    if exit_code is not None and not by_signal:
         fitting = _fitting_paths(fitting, exit_code, stdout)
-    by_signal = killed and exit_code is not None
     commands = [ShellCommand(invocation, Ran.MAYBE, None) for invocation in walk.invocations]
     for command in commands if fitting else ():
         _update_command(command, fitting, by_signal)
@@ -247,11 +247,10 @@ def _fits_text(path: Path, stdout: str) -> bool:
     if path.pending or len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
-    statuses = [p.status for p in last if p.status]
     # An exit status has at most three digits.
-    return match is not None and all(
-        _fits_exit(path, status, int(number[:3])) for status, number in zip(statuses, match.groups(), strict=True)
-    )
+    numbers = [int(number[:3]) for number in match.groups()] if match else []
+    statuses = filter(None, (piece.status for piece in last))
+    return match is not None and all(map(_fits_exit, repeat(path), statuses, numbers))
 
 
 def _printed_last(path: Path) -> list[OutputPiece]:
@@ -268,9 +267,8 @@ def _as_pattern(text: str) -> str:
 def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> None:
     index = command.invocation.index
     here = [path for path in paths if index in path.ran]
-    sure = len(here) == len(paths) and all(path.ran[index] for path in paths) and not killed
     command.interrupted = killed
-    command.ran = Ran.NO if not here else Ran.YES if sure else Ran.MAYBE
+    command.ran = _ran(index, here, paths) if not killed or not here else Ran.MAYBE
     command.pending = any(index in path.pending for path in here)
     codes = {path.assumed.get(index) for path in here}
     command.exit_code = None if command.pending else _exit_code(command.invocation, codes, killed)
@@ -278,15 +276,21 @@ def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> N
     command.visible = tuple(dict.fromkeys(printed))
 
 
+def _ran(index: int, here: list[Path], paths: list[Path]) -> Ran:
+    if not here:
+        return Ran.NO
+    return Ran.YES if len(here) == len(paths) and all(path.ran[index] for path in paths) else Ran.MAYBE
+
+
 def _exit_code(invocation: Invocation, codes: set[int | None], killed: bool) -> int | None:
     """`codes`: what is assumed on the ways that fit."""
-    code = FAILED if codes and codes.isdisjoint((None, 0)) else None
-    if len(codes) == 1:
-        (code,) = codes
+    different = FAILED if codes and codes.isdisjoint((None, 0)) else None
+    code = next(iter(codes)) if len(codes) == 1 else different
+    hidden = invocation.code_hidden
     # Which of several runs the code belongs to is not known.
     if invocation.repeated or (killed and code is None):
-        return 0 if code == 0 and invocation.code_hidden else None
-    return FAILED if invocation.code_hidden and code else code
+        return 0 if code == 0 and hidden else None
+    return FAILED if hidden and code else code
 
 
 def _terminal_output(paths: list[Path]) -> Pieces:

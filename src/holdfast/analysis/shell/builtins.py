@@ -159,17 +159,15 @@ def _directive_pieces(path: Path, directive: str, rest: list[Word]) -> Iterable[
 
 
 def _run_cd(executor: "Executor", call: "Call", path: Path) -> Status:
-    targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
-    target = targets[0] if targets else "~"
+    target = next((word for word in call.words[1:] if not word.startswith("-") or word == "-"), "~")
     # The wording of bash and that of dash. `output` holds only the lines in which `cd` complains.
     if f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output:
         return known_status(1)
-    before = path.cwd
     if target == "-":
-        path.cwd = path.directories[-1] if path.directories else UNKNOWN
+        folder = path.directories[-1] if path.directories else UNKNOWN
     else:
-        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else _unknown_folder(executor, call, path)
-    path.directories = (*path.directories, before)
+        folder = join_path(path.cwd, target) if UNKNOWN not in target else _unknown_folder(executor, call, path)
+    path.cwd, path.directories = folder, (*path.directories, path.cwd)
     # Its complaint may have gone into a file: that none is seen proves nothing.
     return UNKNOWN_STATUS if call.node.redirects else SUCCESS
 
@@ -346,14 +344,14 @@ def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value
     """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
     pieces = call.streams.stdin or ()
     text = plain_text(pieces) if pieces and names else None
-    line = (text or "").strip().split("\n")[0]
+    lines = (text or "").splitlines() if whole else (text or "").strip().split("\n")[:1]
     # `read -ra NAME`.
-    if text is not None and (whole or any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:])):
-        fields = tuple(text.splitlines() if whole else line.split())
+    if text is not None and (whole or re.search(r" -[a-zA-Z]*a ", f"{' '.join(call.words)} ")):
+        fields = tuple(lines if whole else lines[0].split())
         return {names[-1]: Value(" ".join(fields), fields=fields)}
-    if line:
+    if text is not None and lines[0]:
         # The last name takes what is left of the line.
-        words = line.split(maxsplit=len(names) - 1)
+        words = lines[0].split(maxsplit=len(names) - 1)
         return {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
     parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
     return {name: Value(UNKNOWN, parts) for name in names}

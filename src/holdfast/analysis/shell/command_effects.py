@@ -149,7 +149,7 @@ class _Reader:
         inner += self._inside_arguments(name, words, command)
         inner += self._meaning(name, words, command.invocation.cwd)
         inner += self._behind_wrapper(words, command)
-        for text in inner:
+        for text in filter(None, inner):
             self.read(text, command.invocation.cwd, depth + 1)
 
     def _plain_call(self, command: ShellCommand) -> tuple[str, list[str]]:
@@ -244,16 +244,15 @@ class _Reader:
 
     def _make(self, _name: str, words: list[str], command: ShellCommand) -> list[str]:
         call, invocation = parse_make(words), command.invocation
-        inner: list[str] = []
-        if not call.runs_nothing:
-            self.readings += [_join_command("make", one) for one in (words[1:], *([target] for target in call.targets))]
-            rules = call.rules + (literal_text(invocation.stdin) if call.makefile == "-" else "")
-            inner = [text for target in call.targets or [""] if rules and (text := make_recipe(rules, target))]
-            if call.makefile.rpartition("/")[2] not in _MAKEFILES:
-                self.hidden.append(f"targets of the makefile {call.makefile}")
         if UNKNOWN in "".join(words) or "MAKEFILES" in invocation.environment:
             self.hidden.append("make with a target or a makefile that is not known")
-        return inner
+        if call.runs_nothing:
+            return []
+        self.readings += [_join_command("make", one) for one in (words[1:], *([target] for target in call.targets))]
+        if call.makefile.rpartition("/")[2] not in _MAKEFILES:
+            self.hidden.append(f"targets of the makefile {call.makefile}")
+        rules = call.rules + (literal_text(invocation.stdin) if call.makefile == "-" else "")
+        return [make_recipe(rules, target) for target in call.targets or [""]] if rules else []
 
     def _shell(self, name: str, words: list[str], command: ShellCommand) -> list[str]:
         """A shell whose text the parse could not follow."""
@@ -278,12 +277,11 @@ class _Reader:
             return []
         keys = _meaning_keys(name, words, cwd)
         meanings = self._known_meanings(keys)
-        if keys and keys[0].startswith("file "):
-            return [_with_arguments(text, words[1:]) for text in meanings]
-        if not meanings and keys and keys[0].startswith("recipe ") and word_list("task_verbs") & {name, *words[1:2]}:
-            task = keys[0].split("\0")[2]
+        kind, _, rest = "".join(keys[:1]).partition(" ")
+        if kind == "recipe" and not meanings and word_list("task_verbs") & {name, *words[1:2]}:
+            task = rest.split("\0")[2]
             self.hidden += [f"the task {task} of {name}"] if task and not _CUSTOMARY.search(task) else []
-        return meanings
+        return [_with_arguments(text, words[1:]) for text in meanings] if kind == "file" else meanings
 
     def _known_meanings(self, keys: list[str]) -> list[str]:
         meanings = [text for key in keys for text in self._texts_of(key)]

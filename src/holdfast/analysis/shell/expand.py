@@ -163,24 +163,27 @@ def expand_word(path: Path, word: Word) -> list[str]:
     # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
     if first and first.quoted and _is_list(first) and (listed := resolve_part(path, first).fields) is not None:
         return list(listed)
+    fields = _word_fields(path, word)
+    # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
+    if any(part.kind != "text" or part.quoted for part in word.parts):
+        return fields
+    return [done for field in fields for done in _expand_braces(field)]
+
+
+def _word_fields(path: Path, word: Word) -> list[str]:
     fields: list[str] = []
     current: str | None = None
     for part in word.parts:
         text = value_text(resolve_part(path, part))
-        if not part.quoted and part.kind != "text":
-            if current is not None and text[:1].isspace() and text.strip():
-                fields.append(current)
-                current = None
-            pieces = _split_fields(path, text)
-        else:
-            pieces = [text] if part.quoted or text else []
+        splits = not part.quoted and part.kind != "text"
+        if splits and current is not None and text[:1].isspace() and text.strip():
+            fields.append(current)
+            current = None
+        pieces = _split_fields(path, text) if splits else [text] * (part.quoted or bool(text))
         if pieces:
             *done, current = [(current or "") + pieces[0], *pieces[1:]]
             fields += done
-    fields += [] if current is None else [current]
-    # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
-    plain = all(part.kind == "text" and not part.quoted for part in word.parts)
-    return [done for field in fields for done in _expand_braces(field)] if plain else fields
+    return fields if current is None else [*fields, current]
 
 
 def _split_fields(path: Path, text: str) -> list[str]:

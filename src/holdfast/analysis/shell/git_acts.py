@@ -71,15 +71,12 @@ def _took_effect(command: ShellCommand, call: _Parsed, output: str) -> bool | No
     if call.guessed or command.invocation.tampered:
         return None
     facts = verb_facts(call.verb)
-    if _shows(facts.unchanged, output):
-        return False
-    if _shows(facts.shown, output):
-        return True
+    if _shows(facts.unchanged, output) or _shows(facts.shown, output):
+        return not _shows(facts.unchanged, output)
     if command.exit_code not in (None, 0):
         return None if facts.half else False
-    if command.ran is not Ran.YES or command.exit_code is None:
-        return None
-    return _effect_of_success(call, output)
+    certain = command.ran is Ran.YES and command.exit_code == 0
+    return _effect_of_success(call, output) if certain else None
 
 
 def _shows(pattern: str, output: str) -> bool:

@@ -38,19 +38,12 @@ MOST_LAUNCHED = 12
 
 def carried_commands(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
     """`name`: of the program, without its folder."""
-    if name in word_list("powershells"):
-        return powershell_commands(_powershell_text(words))
-    if name == "cmd":
-        text = " ".join(words[1:])
-        return [_with_slashes(re.sub(r"(?i)^(?:/\w(?::\S+)?\s+)*", "", text).strip())]
-    if name == "cmake" and words[1:3] and words[1] == "-E":
-        return _cmake_commands(words[2:])
     if name in word_list("launchers"):
         # `k3s kubectl apply`, `minikube kubectl -- apply`: the program's own words without the separator.
         own = [word for word in words[1:] if word != "--"] if name in ("k3s", "minikube", "microk8s") else []
         return [*launched_commands(words[1:], stdin), *([join_words(own)] if own else ())]
-    if name in word_list("tells_only"):
-        return _of_github(words) if name == "gh" else []
+    if carry := _CARRIERS.get(name):
+        return carry(words)
     return [*_option_commands(name, words), *_behind_dashes(name, words)]
 
 
@@ -87,12 +80,11 @@ def _option_commands(name: str, words: list[str]) -> list[str]:
 def _run_by(name: str, word: str, after: str) -> Iterator[str]:
     flag, equals, value = word.partition("=")
     if _RUNS_VALUE.match(flag):
-        value = (value if equals else after).removeprefix("exec=")
-        yield from [value] if " " in value else []
+        after, flag = (value if equals else after).removeprefix("exec="), "-c"
+    if flag in word_list("command_flags") and " " in after and (flag != word or _has_own_flags(name)):
+        yield after
     elif word.startswith((".shell ", ".system ")):
         yield word.partition(" ")[2]
-    elif word in word_list("command_flags") and " " in after and _has_own_flags(name):
-        yield after
     elif word == "-wrapper" and name in ("gcc", "cc", "g++", "clang"):
         yield after.replace(",", " ")
     elif name == "ssh" and "ommand=" in word:
@@ -107,10 +99,10 @@ def _behind_dashes(name: str, words: list[str]) -> list[str]:
     """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
     if name in word_list("looks") or name in runners() or is_interpreter(name):
         return []
-    dashes = [at for at, word in enumerate(words) if word == "--"][:1]
-    verbs = [at for at, word in enumerate(words[1:4], 1) if word in word_list("run_verbs")][:1]
-    if dashes or verbs:
-        return [command for at in dashes + verbs for command in launched_commands(words[at + 1 :])]
+    found = [words.index("--") + 1] if "--" in words else []
+    found += [at for at, word in enumerate(words[1:4], 2) if word in word_list("run_verbs")][:1]
+    if found:
+        return [command for at in found for command in launched_commands(words[at:])]
     operands = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
     return [join_words(operands)] if len(operands) > 1 and operands[0] in word_list("guarded") else []
 
@@ -123,12 +115,31 @@ def _of_github(words: list[str]) -> list[str]:
     return commands
 
 
+def _cmd_commands(words: list[str]) -> list[str]:
+    """`cmd /c TEXT` of Windows."""
+    return [_with_slashes(re.sub(r"(?i)^(?:/\w(?::\S+)?\s+)*", "", " ".join(words[1:])).strip())]
+
+
 def _cmake_commands(words: list[str]) -> list[str]:
     """`cmake -E env A=1 CMD`, and its own copy, move and remove as those of the shell."""
-    verb, rest = words[0], words[1:]
+    if words[1:2] != ["-E"] or len(words) < 3:
+        return [*_option_commands("cmake", words), *_behind_dashes("cmake", words)]
+    verb, rest = words[2], words[3:]
     if verb in ("env", "chdir", "time"):
         return launched_commands(rest)
     return [f"{_CMAKE_VERBS[verb]} {join_words(rest)}"] if verb in _CMAKE_VERBS and rest else []
+
+
+def _powershell_commands(words: list[str]) -> list[str]:
+    return powershell_commands(_powershell_text(words))
+
+
+# What echo, printf, git and glab are given is text, or read elsewhere.
+_CARRIERS: dict[str, Callable[[list[str]], list[str]]] = {
+    **dict.fromkeys(("echo", "printf", "git", "glab"), lambda _words: []),
+    **dict.fromkeys(("pwsh", "powershell"), _powershell_commands),
+    "gh": _of_github, "cmd": _cmd_commands, "cmake": _cmake_commands,
+}  # fmt: skip
 
 
 # ── PowerShell ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -397,16 +397,16 @@ class _Builder:
         return parts or [Part("text", "", True)]
 
     def _expansion(self, leaf: "Leaf", quoted: bool) -> Part:
-        names = [c for c in leaf.children if c.type in ("variable_name", "special_variable_name", "subscript")]
+        names = [_leaf_text(child) for child in leaf.children if child.type in _VARIABLE_NAMES]
         operators = [_leaf_text(c) for c in leaf.children if not c.is_named and c.type not in ("$", "${", "}")]
-        name = _leaf_text(names[0]) if names else ""
         if leaf.type == "simple_expansion" or (names and not operators):
-            return Part("variable", name, quoted)
+            return Part("variable", "".join(names[:1]), quoted)
         # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
         if names and len(operators) == 1 and operators[0] in _DEFAULT_OPERATORS:
             default = self._default([child for child in leaf.children if child.is_named][1:])
-            return Part("variable", name, quoted, None, default, operators[0].lstrip(":"))
-        return msgspec.structs.replace(self._opaque("unknown", leaf, name, quoted), operator=_leaf_text(leaf))
+            return Part("variable", names[0], quoted, None, default, operators[0].lstrip(":"))
+        opaque = self._opaque("unknown", leaf, "".join(names[:1]), quoted)
+        return msgspec.structs.replace(opaque, operator=_leaf_text(leaf))
 
     def _default(self, leaves: "list[Leaf]") -> Word:
         return Word(tuple(part for leaf in leaves for part in self.parts(leaf, False)))
@@ -456,6 +456,7 @@ _TEXTS: dict[str, Callable[[str], str]] = {
     "ansi_c_string": lambda text: _ANSI_ESCAPE.sub(_unescape_ansi, text[2:-1]),
 }
 _SUBSTITUTIONS = {"command_substitution": "substitution", "process_substitution": "process"}
+_VARIABLE_NAMES = frozenset(("variable_name", "special_variable_name", "subscript"))
 _DEFAULT_OPERATORS = frozenset((":-", "-", ":=", "=", ":+", "+"))
 _STATEMENTS = {
     "command": _Builder.command, "variable_assignment": _Builder.assignments, "variable_assignments": _Builder.assignments,

@@ -9,7 +9,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 
 from holdfast.analysis.shell.word_lists import word_list
 from holdfast.core.data_files import load_data
@@ -44,9 +44,8 @@ def script_file(name: str, words: list[str]) -> str:
     rest = words[2:] if name in ("deno", "bun") and words[1:2] == ["run"] else words[1:]
     if "-m" in rest[:-1] and name.startswith(("python", "pypy")):
         return rest[rest.index("-m") + 1].replace(".", "/") + ".py"
-    operands = [word for word in rest if not word.startswith("-")][:1]
-    has_code = not set(CODE_FLAGS).isdisjoint(rest)
-    return "".join(word for word in operands if not has_code and re.search(r"[./]", word))
+    operand = next(filterfalse(re.compile("-").match, rest), "")
+    return operand if re.search(r"[./]", operand) and set(CODE_FLAGS).isdisjoint(rest) else ""
 
 
 def shorten_command(command: str) -> tuple[str, bool]:

@@ -184,41 +184,49 @@ class _Options:
 
     def _own_words(self, at: int, word: str) -> int:
         """How many words of its own begin here; 0 where the command does."""
-        spec, (flag, equals, value) = self.spec, word.partition("=")
+        spec = self.spec
         if word.startswith("-") and (len(word) > 1 or spec.splits):
-            if flag in spec.directory.split():
-                self.directory = value if equals else "".join(self.rest[at + 1 : at + 2])
-            return 2 if word in f"{spec.values} {spec.directory}".split() else 1
+            return self._take_option(at, word)
         # `env $(cat .env) pytest`: assignments, if all is well. Only what the command prints shows that it ran.
         if spec.splits and word == UNKNOWN:
             self.uncertain = True
         elif spec.assigns and ASSIGNMENT.match(word):
-            self.environment[flag] = value
+            name, _, value = word.partition("=")
+            self.environment[name] = value
         elif self.operands and (spec.instead or "-") not in self.rest[:at]:
             self.operands -= 1
         else:
             return 0
         return 1
 
+    def _take_option(self, at: int, word: str) -> int:
+        flag, equals, value = word.partition("=")
+        if flag in self.spec.directory.split():
+            self.directory = value if equals else "".join(self.rest[at + 1 : at + 2])
+        return 2 if word in f"{self.spec.values} {self.spec.directory}".split() else 1
+
     def _unwrapped(self, inner: list[str], own: list[str]) -> Unwrapped | None:
         spec = self.spec
-        for word, may_stand in ((spec.skips, bool(spec.skips)), ("--", self.operands == 0)):
-            inner = inner[1:] if may_stand and inner[:1] == [word] else inner
+        inner = self._plain_command(inner)
         if not inner:
             return None
-        if spec.fetches:
-            inner = [_VERSION.sub("", inner[0]), *inner[1:]]
         if self.name == "hatch run" and not self.module:
             # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
-            named, _, command = inner[0].rpartition(":")
-            inner = [command, *inner[1:]]
+            named, _, inner[0] = inner[0].rpartition(":")
             self.environment |= {"HATCH_ENV": named} if named else {}
-        python = ["python", "-m"] if self.module else ["python"] if spec.python or spec.module else []
+        python = ["python", "-m"] if self.module else ["python"] * (spec.python or spec.module)
         return Unwrapped(
             words=python + inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
             repeated=spec.repeats is not None and any(re.match(spec.repeats, word) for word in ["", *own]),
             uncertain=self.uncertain or spec.module,
         )  # fmt: skip
+
+    def _plain_command(self, inner: list[str]) -> list[str]:
+        """Without a word and a separator that may stand before it, and without the version of a package."""
+        spec = self.spec
+        inner = inner[1:] if spec.skips and inner[:1] == [spec.skips] else inner
+        inner = inner[1:] if inner[:1] == ["--"] and self.operands == 0 else inner
+        return [_VERSION.sub("", word) for word in inner[:1]] + inner[1:] if spec.fetches else list(inner)
 
 
 def _unwrap_find(words: list[str]) -> Unwrapped | None:

@@ -111,12 +111,10 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = touched_parts(event, data)
-    if not data.repo:
-        return
-    if not data.content and _wants_content(event, data, settings):
-        data.content = look_at_content(root, settings)
-    # Without an act that could move a branch the refs need not be read.
-    if data.action in ("shell", "mcp") and not (data.command and only_looks(data.command)):
+    if data.repo:
+        data.content = data.content or (
+            look_at_content(root, settings) if _wants_content(event, data, settings) else {}
+        )
         data.refs = _observe_refs(data, settings)
 
 
@@ -128,10 +126,11 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     is_shell = data.action == "shell"
     if data.action == "edit" or (is_shell and only_looks(data.command)):
         return False
-    return (
-        (is_shell and any(is_named_by(rule, data.command) for rule in settings.rules))
-        or any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
-        or any(rule.spec.paths and rule.at_tool and not rule.kind.is_proven for rule in settings.rules)
+    guarded = any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
+    return guarded or any(
+        is_named_by(rule, data.command if is_shell else "")
+        or (rule.spec.paths and rule.at_tool and not rule.kind.is_proven)
+        for rule in settings.rules
     )
 
 
@@ -178,15 +177,18 @@ def without_ignored(paths: list[str], root: str) -> list[str]:
     # A name with a newline or a star cannot be asked of git as one file.
     inside = [path for path in paths if path.startswith(f"{root}/") and not re.search(r"[\n*]", path)]
     keys = {path: (root, path, _ignore_stamp(root, path)) for path in inside}
-    if unknown := [path for path, key in keys.items() if key not in _IGNORED]:
-        answered = _ask_ignored(unknown, root)
-        if answered is None:
-            return paths
-        if len(_IGNORED) > MOST_IGNORED:
-            # Cleared rather than ordered: the answers are found again with one call of git.
-            _IGNORED.clear()
-        _IGNORED.update({keys[path]: path in answered for path in unknown})
+    _learn_ignored({path: key for path, key in keys.items() if key not in _IGNORED}, root)
     return [path for path in paths if path not in keys or not _IGNORED.get(keys[path])]
+
+
+def _learn_ignored(unknown: dict[str, tuple[str, str, tuple[int, ...]]], root: str) -> None:
+    answered = _ask_ignored(list(unknown), root) if unknown else None
+    if answered is None:
+        return
+    if len(_IGNORED) > MOST_IGNORED:
+        # Cleared rather than ordered: the answers are found again with one call of git.
+        _IGNORED.clear()
+    _IGNORED.update({key: path in answered for path, key in unknown.items()})
 
 
 def _ignore_stamp(root: str, path: str) -> tuple[int, ...]:
@@ -319,7 +321,10 @@ def _script_text(path: str) -> str:
 
 
 def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
-    """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
+    """Where the branches are that rules are about, and what git itself last noted of the one checked out."""
+    # Without an act that could move a branch the refs need not be read.
+    if data.action not in ("shell", "mcp") or (data.command and only_looks(data.command)):
+        return data.refs
     # The branch is always noted: it says that somebody looked, also where a protected one is gone.
     refs = {**read_refs(data.repo, settings.protected_branches), HEAD_BRANCH: data.branch}
     if data.branch and settings.index.names_commits:
