@@ -344,17 +344,17 @@ def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value
     """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
     pieces = call.streams.stdin or ()
     text = plain_text(pieces) if pieces and names else None
-    lines = (text or "").splitlines() if whole else (text or "").strip().split("\n")[:1]
+    if text is None or not (whole or text.strip()):
+        parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
+        return {name: Value(UNKNOWN, parts) for name in names}
+    line = text.strip().split("\n")[0]
     # `read -ra NAME`.
-    if text is not None and (whole or re.search(r" -[a-zA-Z]*a ", f"{' '.join(call.words)} ")):
-        fields = tuple(lines if whole else lines[0].split())
+    if whole or any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:]):
+        fields = tuple(text.splitlines() if whole else line.split())
         return {names[-1]: Value(" ".join(fields), fields=fields)}
-    if text is not None and lines[0]:
-        # The last name takes what is left of the line.
-        words = lines[0].split(maxsplit=len(names) - 1)
-        return {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
-    parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
-    return {name: Value(UNKNOWN, parts) for name in names}
+    # The last name takes what is left of the line.
+    words = line.split(maxsplit=len(names) - 1)
+    return {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
 
 
 def _run_eval(executor: "Executor", call: "Call", path: Path) -> Status | list[Path]:

@@ -398,12 +398,12 @@ class _Builder:
 
     def _expansion(self, leaf: "Leaf", quoted: bool) -> Part:
         names = [_leaf_text(child) for child in leaf.children if child.type in _VARIABLE_NAMES]
-        operators = [_leaf_text(c) for c in leaf.children if not c.is_named and c.type not in ("$", "${", "}")]
+        operators = [_leaf_text(child) for child in leaf.children if not child.is_named and child.type not in _DOLLARS]
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", "".join(names[:1]), quoted)
         # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
         if names and len(operators) == 1 and operators[0] in _DEFAULT_OPERATORS:
-            default = self._default([child for child in leaf.children if child.is_named][1:])
+            default = self._default(leaf.named_children[1:])
             return Part("variable", names[0], quoted, None, default, operators[0].lstrip(":"))
         opaque = self._opaque("unknown", leaf, "".join(names[:1]), quoted)
         return msgspec.structs.replace(opaque, operator=_leaf_text(leaf))
@@ -457,6 +457,7 @@ _TEXTS: dict[str, Callable[[str], str]] = {
 }
 _SUBSTITUTIONS = {"command_substitution": "substitution", "process_substitution": "process"}
 _VARIABLE_NAMES = frozenset(("variable_name", "special_variable_name", "subscript"))
+_DOLLARS = frozenset(("$", "${", "}"))
 _DEFAULT_OPERATORS = frozenset((":-", "-", ":=", "=", ":+", "+"))
 _STATEMENTS = {
     "command": _Builder.command, "variable_assignment": _Builder.assignments, "variable_assignments": _Builder.assignments,

@@ -243,22 +243,28 @@ def _unwrap_find(words: list[str]) -> Unwrapped | None:
 
 def _unwrap_script(words: list[str]) -> Unwrapped | None:
     """`script -qec CMD FILE`: what it prints is shown, but only with `-e` it ends as the command does."""
-    text, returns, at = "", False, 1
-    takes_value = _table().globals["script"].split()
+    options = _script_options(words)
+    text = options.get("--command", "")
+    if not text or not options.keys().isdisjoint(("--version", "--help", "-V", "-h")):
+        return None
+    return Unwrapped(words=["sh", "-c", text], name="script", uncertain="--return" not in options)
+
+
+def _script_options(words: list[str]) -> dict[str, str]:
+    """Each option by its long name, with its value."""
+    options: dict[str, str] = {}
+    takes_value, at = _table().globals["script"].split(), 1
     while at < len(words):
-        flag, _, value = words[at].partition("=")
-        if flag in ("--version", "--help", "-V", "-h"):
-            return None
-        match = _SCRIPT_LETTERS.match(words[at])
-        returns = returns or flag == "--return" or (match is not None and "e" in match[1])
-        if flag == "--command" or (match and match[2]):
-            value = match[3] if match else value
-            text = text or value or "".join(words[at + 1 : at + 2])
-            at += 0 if value else 1
-        elif words[at] in takes_value:
+        flag, equals, value = words[at].partition("=")
+        if letters := _SCRIPT_LETTERS.match(words[at]):
+            flag, equals, value = "--command" if letters[2] else flag, letters[3], letters[3]
+            options |= {"--return": ""} if "e" in letters[1] else {}
+        if not equals and (flag == "--command" or flag in takes_value):
             at += 1
+            value = "".join(words[at : at + 1])
+        options.setdefault(flag, value)
         at += 1
-    return Unwrapped(words=["sh", "-c", text], name="script", uncertain=not returns) if text else None
+    return options
 
 
 # `-qec`, `-qecpytest`: the letters before `c`, and what stands behind it.

@@ -92,17 +92,20 @@ def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload)
 def _unseen(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
     """What was done that the rule is about; empty if nothing was."""
     if globs := rule.kind.protected_branches(rule.spec):
-        moved = next((name for glob in globs for name in _moved_branches(before, data, glob)), "")
-        if moved and not _only_fetches(acts_of(event).readings):
-            return f"the branch {moved} was moved without approval"
-        protected = any(fnmatchcase(data.branch, glob) for glob in globs)
-        return _changed(before, data, "", rule) if protected else ""
+        return _on_branches(before, rule, event, data, globs)
     if not rule.at_tool:
         return ""
     if data.action in ("shell", "mcp") and rule.patterns:
         looks = (find(before, rule, event, data) for find in (_acted, _disclosed, _hidden))
         return next(filter(None, looks), "")
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths else ""
+
+
+def _on_branches(before: GateSession, rule: Rule, event: Event, data: ToolPayload, globs: Sequence[str]) -> str:
+    moved = next((name for glob in globs for name in _moved_branches(before, data, glob)), "")
+    if moved and not _only_fetches(acts_of(event).readings):
+        return f"the branch {moved} was moved without approval"
+    return _changed(before, data, "", rule) if any(fnmatchcase(data.branch, glob) for glob in globs) else ""
 
 
 def _only_fetches(readings: Sequence[str]) -> bool:

@@ -207,19 +207,21 @@ def approve_requirements(call: Call) -> CommandResult:
 def clear_requirements(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
     names = list(rules_for(call).by_name) if every else _requirement_names(call)
-    rules = [rule_named(call, name) for name in names]
-    if not call.args.get("force"):
-        permanent = [rule.name for rule in rules if rule.scope == "permanent"]
-        # `clear --all` leaves out what is permanent rather than refusing everything.
-        if permanent and not every:
-            raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
-        rules = [rule for rule in rules if rule.name not in permanent]
+    rules = _without_permanent(call, [rule_named(call, name) for name in names], every)
     shared = not every and any(rule.scope in SHARED for rule in rules)
     # What a branch shares has no entry of a session that could be cleared.
     everyone = bool(call.args.get("everyone")) or shared
     session = session_of(call, needed=not everyone)
     cleared = GatesCleared(requirements=[rule.name for rule in rules], everyone=everyone)
     return _requirements_result(call, cleared, session)
+
+
+def _without_permanent(call: Call, rules: list[Rule], every: bool) -> list[Rule]:
+    """`clear --all` leaves out what is permanent rather than refusing everything."""
+    permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
+    if permanent and not every:
+        raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
+    return [rule for rule in rules if rule.name not in permanent]
 
 
 def pause_gates(call: Call) -> CommandResult:

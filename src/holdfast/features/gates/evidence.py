@@ -3,6 +3,7 @@
 import fnmatch
 import posixpath
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -158,20 +159,27 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     if code is None or ended.detached or ended.interrupted or only_looks(data.command):
         return None
     seq = data.of if isinstance(data, ToolExitRead) else event.seq
+    where = _where_it_ran(ended, event.project)
+    fact = RunFact(
+        seq=seq, at=event.at, session=event.session, branch=data.branch, content=dict(ended.content), reach=where
+    )
     analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
-    ran, made, where = doc.ran, doc.commits, _where_it_ran(ended, event.project)
-    for command in analysis.commands[:MOST_PROGRAMS]:
-        outcome = _run_outcome(command, code, len(analysis.commands) == 1)
-        if outcome is None or (outcome == 0 and _is_left_open(command, ended)):
-            continue
+    ran, made = doc.ran, doc.commits
+    for command, outcome in _real_runs(analysis, ended, code):
         changed, back = _changed_after(analysis, command)
-        fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
-                       content=dict(ended.content), changed_after=changed, put_back=back, reach=where)  # fmt: skip
-        reading = reading_of(command)
+        reading, fact = reading_of(command), replace(fact, outcome=outcome, changed_after=changed, put_back=back)
         ran = _with_latest(ran, _fact_name(reading, where), fact, MOST_COMMANDS)
         if outcome == 1 and reading.startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
+
+
+def _real_runs(analysis: Analysis, ended: ToolEndPayload, code: int) -> Iterator[tuple[ShellCommand, int]]:
+    """Each program whose end is known, and whether it passed."""
+    for command in analysis.commands[:MOST_PROGRAMS]:
+        outcome = _run_outcome(command, code, len(analysis.commands) == 1)
+        if outcome or (outcome == 0 and not _is_left_open(command, ended)):
+            yield command, outcome
 
 
 def _is_left_open(command: ShellCommand, ended: ToolEndPayload) -> bool:
@@ -215,10 +223,10 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
     invocation = command.invocation
     if command.ran is Ran.NO or invocation.shadowed or not is_real_run(command.words):
         return None
-    if command.exit_code not in (None, 0) or (code != 0 and alone):
+    if command.exit_code or (code != 0 and alone):
         return 0
     unsure = command.pending or invocation.tampered or invocation.background
-    return 1 if command.ran is Ran.YES and command.exit_code == 0 and not unsure else None
+    return 1 if (command.ran, command.exit_code) == (Ran.YES, 0) and not unsure else None
 
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
@@ -227,13 +235,17 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check, analysis)):
         return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
     readings, fact = _readings_of(check, analysis), _check_fact(event, check, analysis)
-    ran = {name: run for name, run in doc.ran.items() if run.seq != check.of or name.partition("\n")[0] not in readings}
+    replaced = [name for name, run in doc.ran.items() if run.seq == check.of and name.partition("\n")[0] in readings]
+    ran = without_keys(doc.ran, replaced)
     for name in (_fact_name(reading, fact.reach) for reading in readings):
-        # What passed on this very content did so, whatever a later run that was cut short leaves open.
-        before = ran.get(name) if fact.outcome < 0 else None
-        if not (before and before.passed and before.content and before.content == fact.content):
+        if name not in ran or not _outweighs(ran[name], fact):
             ran = with_newest(ran, name, fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
+
+
+def _outweighs(before: RunFact, fact: RunFact) -> bool:
+    """What passed on this very content did so, whatever a later run that was cut short leaves open."""
+    return fact.outcome < 0 and before.passed and bool(before.content) and before.content == fact.content
 
 
 def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFact:

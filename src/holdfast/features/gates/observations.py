@@ -33,6 +33,7 @@ from holdfast.features.gates.rules.tool_commands import CAMEL, command_of
 from holdfast.features.gates.rules.triggered import triggered_rules
 
 if TYPE_CHECKING:
+    from holdfast.features.gates.rules.triggers import Rule
     from holdfast.features.gates.settings import GateSettings
 
 HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
@@ -123,15 +124,16 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     command may change unseen."""
     if event.kind == "tool.started":
         return any(rule.kind.is_proven and rule.at_tool for rule in triggered_rules(settings, event))
-    is_shell = data.action == "shell"
-    if data.action == "edit" or (is_shell and only_looks(data.command)):
+    if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
         return False
     guarded = any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
-    return guarded or any(
-        is_named_by(rule, data.command if is_shell else "")
-        or (rule.spec.paths and rule.at_tool and not rule.kind.is_proven)
-        for rule in settings.rules
-    )
+    return guarded or any(_concerns_content(rule, data) for rule in settings.rules)
+
+
+def _concerns_content(rule: "Rule", data: ToolPayload) -> bool:
+    if data.action == "shell" and is_named_by(rule, data.command):
+        return True
+    return bool(rule.spec.paths) and rule.at_tool and not rule.kind.is_proven
 
 
 def _observe_command(data: ToolPayload, command: str, root: str) -> None:

@@ -66,11 +66,12 @@ def touched_parts(event: Event, data: ToolPayload) -> list[str]:
 
 
 def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
-    folders = _own_folders(default_state_dir(), default_config_dir())
-    own = next((part for folder, part in folders if path == folder or path.startswith(f"{folder}/")), "")
-    home = os.path.expanduser("~")
-    if own or path == f"{home}/.claude/requirements.yaml":
-        return own or "settings"
+    folders, home = _own_folders(default_state_dir(), default_config_dir()), os.path.expanduser("~")
+    for folder, part in folders:
+        if path == folder or path.startswith(f"{folder}/"):
+            return part
+    if path == f"{home}/.claude/requirements.yaml":
+        return "settings"
     if _OUR_PROGRAM.search(path):
         return "hooks"
     if _is_above(path, home, [folder for folder, _ in folders]):
@@ -108,11 +109,11 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     if data.action == "shell" or not texts:
         return True
     old, new = data.input.get("old_string"), data.input.get("new_string")
-    if path.endswith(".json") and old and isinstance(old, str) and isinstance(new, str):
+    if path.endswith(".json") and old in texts and new in texts:
         return _changes_hooks(read_script(path), old, new)
     # A file that is replaced loses the hooks that were in it, whatever the new text says.
     texts += [read_script(path)] if event.tool == "Write" else []
-    return any(_ABOUT_HOOKS.search(text) for text in texts)
+    return any(map(_ABOUT_HOOKS.search, texts))
 
 
 def _changes_hooks(text: str, old: str, new: str) -> bool:

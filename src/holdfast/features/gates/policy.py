@@ -104,8 +104,8 @@ def _persons_act(reading: str, settings: "GateSettings") -> str:
         words = ["holdfast", *words[2:]]
     text = " ".join(words[:3])
     if text == "holdfast gate satisfy":
-        barred = [name for name in words[3:] if name in settings.by_name and not _may_satisfy(settings.by_name[name])]
-        return f"satisfying {barred[0]}" if barred else ""
+        rules = filter(None, map(settings.by_name.get, words[3:]))
+        return next((f"satisfying {rule.name}" for rule in rules if not _may_satisfy(rule)), "")
     return next((what for act, what in PERSONS_ACTS.items() if f"{text} ".startswith(f"{act} ")), "")
 
 
@@ -346,9 +346,7 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     # The second: somebody else's hook refused, and we do not add to their loop.
     if not stop.verify_requirements or (again and not doc.stops):
         return None
-    asked = (rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes))
-    findings = [checker.check(rule) for rule in asked if _concerns_session(rule, checker, event)]
-    refused = [one for one in findings if not one.ok]
+    refused = _open_at_stop(checker, event, settings)
     if not refused:
         return None
     # Where something refused before is done now, the count starts again.
@@ -359,22 +357,34 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     return deny_decision(text, details=_open_details("stop", refused))
 
 
+def _open_at_stop(checker: Checker, event: Event, settings: "GateSettings") -> list[Finding]:
+    asked = (rule for rule in settings.rules if rule.asked_at_stop(settings.hooks.stop.verify_scopes))
+    findings = [checker.check(rule) for rule in asked if _concerns_session(rule, checker, event)]
+    return [one for one in findings if not one.ok]
+
+
 def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
-    used, evidence = rule.name in checker.session.triggered, evidence_of(rule.spec)
-    # Skills, commits and scenarios are not about content.
-    if not rule.kind.is_proven or any(not one.command for one in evidence):
+    used = rule.name in checker.session.triggered
+    changed = _changed_content(rule, checker)
+    if changed is None:
         return used
-    began, now = checker.session.began, checker.context.content
-    globs = [rule.spec.paths] if rule.spec.paths else [one.after_edit for one in evidence]
-    compared = [(began.get(key), now.get(key)) for key in map(globs_key, globs)]
-    # Without a look at both moments it is unknown what changed.
-    if not all(was and is_now for was, is_now in compared):
-        return used
-    changed = any(was != is_now for was, is_now in compared) or checker.proof_question(rule).proved_other_content()
     # Another session in the same folder may have made the change.
     return changed and (used or not live_sessions(checker.state).others(event.session, event.project))
+
+
+def _changed_content(rule: Rule, checker: Checker) -> bool | None:
+    """Whether the session leaves other content than it found; None where that is unknown or no question."""
+    evidence = evidence_of(rule.spec)
+    # Skills, commits and scenarios are not about content.
+    if not rule.kind.is_proven or not all(one.command for one in evidence):
+        return None
+    began, now = checker.session.began, checker.context.content
+    keys = [globs_key(globs) for globs in ([rule.spec.paths] if rule.spec.paths else [e.after_edit for e in evidence])]
+    if not all(began.get(key) and now.get(key) for key in keys):
+        return None
+    return any(began[key] != now[key] for key in keys) or checker.proof_question(rule).proved_other_content()
 
 
 def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:

@@ -63,12 +63,12 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     requirements = now.requirements if now.enabled else {}
     # A rule that was off before cannot be loosened.
-    enabled = {name: old for name, old in before.requirements.items() if before.enabled and old.enabled}
+    enabled = {rule.name: before.requirements[rule.name] for rule in before.rules}
     reasons = {name: loosened_reason(old, requirements.get(name)) for name, old in enabled.items()}
     stricter = {name: old for name, old in enabled.items() if reasons[name]}
     changes: dict[str, Any] = {"requirements": {**requirements, **stricter}} if stricter else {}
     # The section was switched off as a whole, which would switch off what is kept, too.
-    if before.enabled and before.rules and not now.enabled:
+    if before.rules and not now.enabled:
         changes["enabled"] = True
     general = _loosened_general(before, now)
     changes |= {field: getattr(before, field) for field, _ in general}

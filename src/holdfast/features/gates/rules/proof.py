@@ -121,12 +121,17 @@ class ProofQuestion:
     def _proof(self, one: Evidence) -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""
         candidates = [fact for fact in self._candidates(one) if self._counts(one, fact)]
-        same = [fact for fact in candidates if self._is_same_content(one, fact)]
         # Edits tell only where no content was compared.
-        if not (self.content and any(fact.content for fact in candidates)):
-            own = (fact for fact in candidates if self._is_ours(fact) and not fact.content)
-            same += [fact for fact in own if not self._change(one, fact)]
-        return max(same, default=None, key=lambda fact: fact.seq)
+        compared = bool(self.content) and any(fact.content for fact in candidates)
+        proofs = [
+            fact
+            for fact in candidates
+            if self._is_same_content(one, fact) or (not compared and self._is_own_and_current(one, fact))
+        ]
+        return max(proofs, default=None, key=lambda fact: fact.seq)
+
+    def _is_own_and_current(self, one: Evidence, fact: RunFact) -> bool:
+        return self._is_ours(fact) and not fact.content and not self._change(one, fact)
 
     def _counts(self, one: Evidence, fact: RunFact) -> bool:
         used = fact.seq <= self.used or self._is_too_old(one, fact)

@@ -1,9 +1,7 @@
 """Commands that bring their own proof: `pytest && git commit`."""
 
-from typing import Any
-
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
-from holdfast.analysis.shell.flow import TERMINAL
+from holdfast.analysis.shell.flow import TERMINAL, Path
 from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import tested_folder, touches_globs
 from holdfast.core.event import Event
@@ -24,18 +22,21 @@ def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
 
 
 def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
-    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
-    proofs = [c for c in analysis.commands if _is_proof(c, one)]
-    if acts:
-        proofs = [c for c in proofs if _ran_where_it_counts(c, one, project)]
-        paths = [path for path in analysis.paths if not path.ran.keys().isdisjoint(acts)]
-    else:
+    acts = [command.invocation.index for command in analysis.commands if rule.is_about(reading_of(command))]
+    proofs = [command for command in analysis.commands if _is_proof(command, one)]
+    if not acts:
         # Without the act in the line, every way on which it may succeed must have passed the proof.
-        paths = [path for path in analysis.paths if _may_succeed(path)]
-    indexes = [proof.invocation.index for proof in proofs]
+        return _all_pass(proofs, [path for path in analysis.paths if _may_succeed(path)])
+    proofs = [command for command in proofs if _ran_where_it_counts(command, one, project)]
+    reached = [path for path in analysis.paths if not path.ran.keys().isdisjoint(acts)]
     # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    writes = bool(acts) and any(path.outputs.keys() - {TERMINAL} for path in paths)
-    return bool(proofs) and not writes and all(_proof_passed(path.ran, path.assumed, indexes) for path in paths)
+    return _all_pass(proofs, reached) and not any(path.outputs.keys() - {TERMINAL} for path in reached)
+
+
+def _all_pass(proofs: list[ShellCommand], paths: list[Path]) -> bool:
+    """Whether on each of these ways one of the proofs ran and passed."""
+    indexes = [proof.invocation.index for proof in proofs]
+    return bool(proofs) and all(any(i in path.ran and path.assumed.get(i) == 0 for i in indexes) for path in paths)
 
 
 def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
@@ -50,16 +51,12 @@ def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -
     return UNKNOWN in folder or touches_globs(reach_in(project, "", [tested_folder(folder)]), one.after_edit)
 
 
-def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
-    return any(index in ran and assumed.get(index) == 0 for index in proofs)
-
-
-def _may_succeed(path: Any) -> bool:
+def _may_succeed(path: Path) -> bool:
     status = path.status
     if status.kind == "of":
         # Unless something else is assumed, the last program is taken to succeed.
         path.assumed.setdefault(status.invocation, 0)
-        return bool(path.assumed[status.invocation] == 0)
+        return path.assumed[status.invocation] == 0
     return not (status.kind == "code" and status.code != 0)
 
 

@@ -75,15 +75,15 @@ def _runs_text(tool: str) -> bool:
 
 
 def _texts_to_run(tool_input: dict[str, Any]) -> Iterator[str]:
-    for value in (value for key, value in tool_input.items() if _TEXT_KEY.match(key) and not _CODE_KEY.search(key)):
-        yield _joined(value)
-    for code in (value for key, value in tool_input.items() if _TEXT_KEY.match(key) and _CODE_KEY.search(key)):
-        if not isinstance(code, str):
-            yield _joined(code)
-            continue
-        yield shell_of_code(code)
-        # Notebooks: a line behind `!` is one of the shell.
-        yield from (line.strip()[1:] for line in code.splitlines() if line.strip().startswith(("!", "%sx ")))
+    for key, value in tool_input.items():
+        if _TEXT_KEY.match(key):
+            yield from _code_lines(value) if isinstance(value, str) and _CODE_KEY.search(key) else [_joined(value)]
+
+
+def _code_lines(code: str) -> list[str]:
+    # Notebooks: a line behind `!` is one of the shell.
+    lines = (line.strip() for line in code.splitlines())
+    return [shell_of_code(code), *(line[1:] for line in lines if line.startswith(("!", "%sx ")))]
 
 
 def named_acts(event: Event) -> tuple[str, ...]:
