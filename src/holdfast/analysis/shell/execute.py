@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from holdfast.analysis.shell import builtins, expand, programs
+from holdfast.analysis.shell import builtins, expand, programs, syntax
 from holdfast.analysis.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
 from holdfast.analysis.shell.flow import (
     SUCCESS,
@@ -21,27 +21,7 @@ from holdfast.analysis.shell.flow import (
 )
 from holdfast.analysis.shell.parse import ShellTooLarge, parse_command
 from holdfast.analysis.shell.redirects import apply_redirect, file_name
-from holdfast.analysis.shell.syntax import (
-    UNKNOWN,
-    AndOr,
-    Background,
-    Case,
-    Condition,
-    For,
-    Function,
-    Group,
-    If,
-    Negation,
-    Node,
-    Part,
-    Pipeline,
-    Redirect,
-    Sequence,
-    Simple,
-    Unparsed,
-    While,
-    Word,
-)
+from holdfast.analysis.shell.syntax import UNKNOWN, Node, Part, Redirect, Word
 
 # Ways that are followed side by side; where there are more, those that are alike are merged.
 MAX_PATHS = 24
@@ -137,13 +117,13 @@ class Executor:
 
     # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def sequence(self, node: syntax.Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = [path]
         for item in node.items:
             paths = merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
         return paths
 
-    def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def and_or(self, node: syntax.AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         # `set -e` ignores a failure on the left of `&&` and `||`.
         for one in self.run(node.left, path, streams, True):
@@ -156,14 +136,14 @@ class Executor:
             done += self.run_all(node.right, going, streams, checked)
         return done
 
-    def negation(self, node: Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def negation(self, node: syntax.Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = self.run(node.body, path, streams, True)
         for one in paths:
             if not one.control:
                 one.status = _negate_status(one, one.status)
         return paths
 
-    def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def background_job(self, node: syntax.Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
         return self.run_job(path, lambda: self.run(node.body, path, streams, True))
 
     def run_job(self, path: Path, run: Callable[[], list[Path]]) -> list[Path]:
@@ -179,7 +159,7 @@ class Executor:
             one.job, one.jobs, one.status = one.status, one.jobs + 1, SUCCESS
         return paths
 
-    def pipeline(self, node: Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def pipeline(self, node: syntax.Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
         # Each: the way so far, what the next stage reads, the statuses of the stages before it.
         paths = [(path, streams.stdin, ())]  # type: list[tuple[Path, Pieces | None, tuple[Status, ...]]]
         last = len(node.stages) - 1
@@ -220,7 +200,7 @@ class Executor:
 
     # ── compound commands ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def group(self, node: Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def group(self, node: syntax.Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         if not node.subshell:
             return self.run(node.body, path, streams, checked)
@@ -235,7 +215,7 @@ class Executor:
         path.trap = None
         return [end for one in self.run(body, path, streams, checked) for end in programs.finish_shell(self, one)]
 
-    def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def if_(self, node: syntax.If, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         waiting, done = [path], list[Path]()
         for condition, body in node.branches:
@@ -252,7 +232,7 @@ class Executor:
             one.status = SUCCESS
         return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
 
-    def while_(self, node: While, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def while_(self, node: syntax.While, path: Path, streams: Streams, checked: bool) -> list[Path]:
         """How often it goes round is unknown: once is followed, nothing is concluded from it."""
         streams = self.redirect(path, node.redirects, streams)
         before = path.clone()
@@ -274,7 +254,7 @@ class Executor:
         path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
         return path
 
-    def for_(self, node: For, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def for_(self, node: syntax.For, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         paths = self.substitutions(node.values, [path])
         done: list[Path] = []
@@ -286,7 +266,7 @@ class Executor:
                 done += self._iterate(node, values, one, streams, checked)
         return done
 
-    def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
+    def _endless(self, node: syntax.For, path: Path, streams: Streams) -> list[Path]:
         before = path.clone()
         values = expand_words(path, node.values)
         # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
@@ -294,7 +274,7 @@ class Executor:
         once = self._looped(node.body, path.clone(), streams)
         return [self._blurred(before, path), self._blurred(before, once)]
 
-    def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def _iterate(self, node: syntax.For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = SUCCESS
         going, done = [path], list[Path]()
         outer = self.context
@@ -312,11 +292,11 @@ class Executor:
         self.context = outer
         return done + going
 
-    def case(self, node: Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def case(self, node: syntax.Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         value = word_text(path, node.value)
         if len(node.branches) > MAX_BRANCHES:
-            return self.unparsed(Unparsed(""), path, streams, checked)
+            return self.unparsed(syntax.Unparsed(""), path, streams, checked)
         if UNKNOWN not in value:
             for patterns, body in node.branches:
                 if any(fnmatchcase(value, word_text(path, pattern)) for pattern in patterns):
@@ -327,28 +307,28 @@ class Executor:
         path.status = SUCCESS
         return [*paths, path]
 
-    def function(self, node: Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def function(self, node: syntax.Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
         # bash calls this one by itself, for a name that it does not find.
         called = self.run(node.body, path.clone(), streams, True) if node.name == "command_not_found_handle" else []
         path.functions = {**path.functions, node.name: node.body}
         path.status = SUCCESS
         return [*called, path]
 
-    def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def condition(self, node: syntax.Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         for one in self.substitutions(node.words, [path]):
             one.status = expand.evaluate_test(one, node.words)
             done += self.after(one, checked)
         return done
 
-    def unparsed(self, node: Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def unparsed(self, node: syntax.Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = UNKNOWN_STATUS
         path.tamper("a part of the command could not be parsed")
         return [path]
 
     # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def simple(self, node: syntax.Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
         words = (
             *node.words,
@@ -363,7 +343,7 @@ class Executor:
                 done += self.after(ran, checked)
         return done
 
-    def _simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def _simple(self, node: syntax.Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         words = expand_words(path, node.words)
         streams = self.redirect(path, node.redirects, streams)
         if not words:
@@ -385,7 +365,7 @@ class Executor:
             one.pipestatus = ()
         return paths
 
-    def _substitution_status(self, node: Simple, path: Path) -> Status:
+    def _substitution_status(self, node: syntax.Simple, path: Path) -> Status:
         """`x=$(cmd)` ends as `cmd` does."""
         status = SUCCESS
         for assignment in node.assignments:
@@ -452,7 +432,7 @@ class Executor:
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def invocation(self, path: Path, node: Simple, made: Invocation) -> Invocation:
+    def invocation(self, path: Path, node: syntax.Simple, made: Invocation) -> Invocation:
         """The record for this command here; the same on every path that reaches it in the same state."""
         # By node and not by text: the same words at two places are two programs.
         key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
@@ -481,18 +461,18 @@ def _negate_status(path: Path, status: Status) -> Status:
 
 
 _HANDLERS: dict[type, Callable[..., list[Path]]] = {
-    Sequence: Executor.sequence,
-    AndOr: Executor.and_or,
-    Negation: Executor.negation,
-    Background: Executor.background_job,
-    Pipeline: Executor.pipeline,
-    Group: Executor.group,
-    If: Executor.if_,
-    While: Executor.while_,
-    For: Executor.for_,
-    Case: Executor.case,
-    Function: Executor.function,
-    Condition: Executor.condition,
-    Simple: Executor.simple,
-    Unparsed: Executor.unparsed,
+    syntax.Sequence: Executor.sequence,
+    syntax.AndOr: Executor.and_or,
+    syntax.Negation: Executor.negation,
+    syntax.Background: Executor.background_job,
+    syntax.Pipeline: Executor.pipeline,
+    syntax.Group: Executor.group,
+    syntax.If: Executor.if_,
+    syntax.While: Executor.while_,
+    syntax.For: Executor.for_,
+    syntax.Case: Executor.case,
+    syntax.Function: Executor.function,
+    syntax.Condition: Executor.condition,
+    syntax.Simple: Executor.simple,
+    syntax.Unparsed: Executor.unparsed,
 }

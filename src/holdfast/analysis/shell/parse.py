@@ -10,25 +10,7 @@ import msgspec
 from holdfast.analysis.shell import syntax
 from holdfast.analysis.shell.grammar_fixes import add_redirects, append_to_list, rebalance_pipeline, spell_plainly
 from holdfast.analysis.shell.redirects import HERE_STRING, MARKED, MAX_HEREDOCS, Heredoc, extract_heredocs
-from holdfast.analysis.shell.syntax import (
-    Assignment,
-    Background,
-    Case,
-    Condition,
-    For,
-    Function,
-    Group,
-    If,
-    Negation,
-    Node,
-    Part,
-    Redirect,
-    Sequence,
-    Simple,
-    Unparsed,
-    While,
-    Word,
-)
+from holdfast.analysis.shell.syntax import Assignment, Node, Part, Redirect, Simple, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Leaf
@@ -116,10 +98,10 @@ class _Builder:
         for child in children:
             # The grammar shows `&` as a sibling behind the command that it sends to the background.
             if child.type == "&" and items:
-                items[-1] = Background(items[-1])
+                items[-1] = syntax.Background(items[-1])
             elif child.is_named and child.type != "comment":
                 items.append(self.statement(child))
-        return items[0] if len(items) == 1 else Sequence(tuple(items))
+        return items[0] if len(items) == 1 else syntax.Sequence(tuple(items))
 
     def statement(self, leaf: "Leaf") -> Node:
         self.depth += 1
@@ -127,7 +109,7 @@ class _Builder:
             raise ShellTooLarge
         try:
             build = _STATEMENTS.get(leaf.type)
-            return build(self, leaf) if build else Unparsed(_leaf_text(leaf))
+            return build(self, leaf) if build else syntax.Unparsed(_leaf_text(leaf))
         finally:
             self.depth -= 1
 
@@ -144,7 +126,7 @@ class _Builder:
             elif kind == "command_name":
                 words.append(self.word(child.children[0]))
             elif kind == "subshell" and _leaf_text(leaf).startswith("coproc"):
-                return Background(self.group(child))
+                return syntax.Background(self.group(child))
             elif child.is_named:
                 words.append(self.word(child))
         return Simple(tuple(words), tuple(assignments), tuple(redirects), leaf.start_point[0])
@@ -250,33 +232,33 @@ class _Builder:
             elif child.is_named and child.type != "comment":
                 stage = self.statement(child)
                 # `! a | b` negates the whole pipeline; the grammar hangs the negation on its first stage.
-                if isinstance(stage, Negation) and not stages:
+                if isinstance(stage, syntax.Negation) and not stages:
                     negated, stage = True, stage.body
                 stages.append(stage)
         merged += [False] * (len(stages) - len(merged))
         whole = rebalance_pipeline(stages[0], tuple(stages[1:]), tuple(merged))
-        return Negation(whole) if negated else whole
+        return syntax.Negation(whole) if negated else whole
 
     def list_(self, leaf: "Leaf") -> Node:
         parts = [child for child in leaf.children if child.type != "comment"]
         if len(parts) < 3:
-            return Unparsed(_leaf_text(leaf))
+            return syntax.Unparsed(_leaf_text(leaf))
         node = self.statement(parts[0])
         for operator, right in zip(parts[1::2], parts[2::2], strict=False):
             node = append_to_list(node, operator.type, self.statement(right))
         return node
 
     def negation(self, leaf: "Leaf") -> Node:
-        return Negation(self.statement(leaf.children[-1]))
+        return syntax.Negation(self.statement(leaf.children[-1]))
 
     def group(self, leaf: "Leaf") -> Node:
         # `(( ... ))` is a compound statement for the grammar, but it only evaluates a number.
         if leaf.type == "compound_statement" and leaf.children and leaf.children[0].type == "((":
-            return Condition(self._condition_words(leaf))
-        return Group(self.sequence(leaf.children), leaf.type == "subshell")
+            return syntax.Condition(self._condition_words(leaf))
+        return syntax.Group(self.sequence(leaf.children), leaf.type == "subshell")
 
     def condition(self, leaf: "Leaf") -> Node:
-        return Condition(self._condition_words(leaf))
+        return syntax.Condition(self._condition_words(leaf))
 
     def _condition_words(self, leaf: "Leaf") -> tuple[Word, ...]:
         words: list[Word] = []
@@ -308,7 +290,7 @@ class _Builder:
                     otherwise = self.sequence(child.children)
             else:
                 head.append(child)
-        return If((self._branch(head), *branches), otherwise)
+        return syntax.If((self._branch(head), *branches), otherwise)
 
     def _branch(self, children: "list[Leaf]") -> tuple[Node, Node]:
         cut = next((n for n, child in enumerate(children) if child.type == "then"), len(children))
@@ -318,7 +300,7 @@ class _Builder:
         body = leaf.child_by_field_name("body")
         condition = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "condition"]
         inner = self.sequence(body.children) if body else syntax.NOTHING
-        return While(self.sequence(condition), inner, leaf.children[0].type == "until")
+        return syntax.While(self.sequence(condition), inner, leaf.children[0].type == "until")
 
     def for_(self, leaf: "Leaf") -> Node:
         body, variable = leaf.child_by_field_name("body"), leaf.child_by_field_name("variable")
@@ -328,18 +310,18 @@ class _Builder:
         # `for x; do` takes the positional parameters and `select` asks a person: values that are not known.
         listed = any(child.type == "in" for child in leaf.children) and leaf.children[0].type == "for"
         words = values if listed else (Word((Part("unknown"),)),)
-        return For(
+        return syntax.For(
             _leaf_text(variable) if variable else "", words, self.sequence(body.children) if body else syntax.NOTHING
         )
 
     def counting_for(self, leaf: "Leaf") -> Node:
         body = leaf.child_by_field_name("body")
-        return For("", (Word((Part("unknown"),)),), self.sequence(body.children) if body else syntax.NOTHING)
+        return syntax.For("", (Word((Part("unknown"),)),), self.sequence(body.children) if body else syntax.NOTHING)
 
     def case(self, leaf: "Leaf") -> Node:
         value = leaf.child_by_field_name("value")
         branches = [self._case_item(child) for child in leaf.children if child.type == "case_item"]
-        return Case(self.word(value) if value else Word(()), tuple(branches))
+        return syntax.Case(self.word(value) if value else Word(()), tuple(branches))
 
     def _case_item(self, leaf: "Leaf") -> tuple[tuple[Word, ...], Node]:
         patterns = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "value" and c.is_named]
@@ -348,7 +330,7 @@ class _Builder:
 
     def function(self, leaf: "Leaf") -> Node:
         name, body = leaf.child_by_field_name("name"), leaf.child_by_field_name("body")
-        return Function(_leaf_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
+        return syntax.Function(_leaf_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -378,8 +360,8 @@ class _Builder:
 
     def _opaque(self, kind: str, leaf: "Leaf", text: str, quoted: bool) -> Part:
         """An expression that is not evaluated; the substitutions in it run all the same."""
-        inner = tuple(Group(self.sequence(one.children), True) for one in _substitutions_in(leaf))
-        return Part(kind, text, quoted, Sequence(inner) if inner else None)
+        inner = tuple(syntax.Group(self.sequence(one.children), True) for one in _substitutions_in(leaf))
+        return Part(kind, text, quoted, syntax.Sequence(inner) if inner else None)
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""

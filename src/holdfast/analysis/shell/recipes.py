@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.analysis.shell.program_code import literal_texts, shell_of_code
 from holdfast.analysis.shell.redirects import join_path
-from holdfast.analysis.shell.word_lists import word_list
+from holdfast.analysis.shell.word_lists import by_single_name, word_list
 from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
 
@@ -50,8 +50,7 @@ class Runner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def runners() -> dict[str, Runner]:
     """Programs whose operand names a recipe of a file in the repository."""
-    rows = load_data(__file__, "recipes", dict[str, Runner])
-    return {name: runner for names, runner in rows.items() for name in names.split()}
+    return by_single_name(load_data(__file__, "recipes", dict[str, Runner]))
 
 
 @cache

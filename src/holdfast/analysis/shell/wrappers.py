@@ -7,6 +7,7 @@ from functools import cache
 import msgspec
 
 from holdfast.analysis.shell.syntax import UNKNOWN
+from holdfast.analysis.shell.word_lists import by_single_name
 from holdfast.core.data_files import load_data
 
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*(?:%%|\(\))?=")
@@ -56,8 +57,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _table() -> _Table:
     table = load_data(__file__, "wrappers", _Table)
-    single = {name: options for names, options in table.globals.items() for name in names.split()}
-    return _Table(table.wrappers, single)
+    return _Table(table.wrappers, by_single_name(table.globals))
 
 
 @cache

@@ -13,7 +13,7 @@ from holdfast.analysis.shell.git_words import split_git
 from holdfast.analysis.shell.program_code import CODE_FLAGS, awk_writes, code_writes, is_interpreter, sed_acts
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import UNKNOWN
-from holdfast.analysis.shell.word_lists import word_list
+from holdfast.analysis.shell.word_lists import by_single_name, word_list
 from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
 
@@ -89,11 +89,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _table() -> _Table:
     table = load_data(__file__, "written_files", _Table)
-    single = (
-        {name: row for names, row in rows.items() for name in names.split()}
-        for rows in (table.writers, table.formatters, table.git)
-    )
-    return _Table(*single)
+    return _Table(by_single_name(table.writers), by_single_name(table.formatters), by_single_name(table.git))
 
 
 def written_files(analysis: Analysis, text: str) -> list[str]:

@@ -34,7 +34,7 @@ from holdfast.features.gates.rules.checker import RequestContext
 from holdfast.features.gates.rules.in_force import USER, loosened_rules, rules_in_force
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
+from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, every_document, live_sessions
 from holdfast.features.gates.state.branches import SHARED, BranchState, LiveSession
 
 TYPES = {one.kind: one for one in DOCUMENTS}
@@ -265,12 +265,7 @@ def prune_branches(call: Call) -> CommandResult:
 
 
 def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
-    before = None
-    while page := BRANCHES.list(reader, before=before, limit=200):
-        yield from (doc for _, doc in page if doc.place == repo and doc.status != "pruned")
-        key, doc = page[-1]
-        # Pages go by time and key; the last document of a page is where the next one begins.
-        before = (doc.at, key)
+    return (doc for doc in every_document(reader, BRANCHES) if doc.place == repo and doc.status != "pruned")
 
 
 def branches_of(repo: Path) -> set[str]:
@@ -320,7 +315,7 @@ def _requirements_result(call: Call, payload: SatisfiedPayload | GatesCleared, s
     return CommandResult((event,), answer)
 
 
-def _loosened(call: Call) -> list[tuple[str, GateSettings, list[str]]]:
+def loosened_settings(call: Call) -> list[tuple[str, GateSettings, list[str]]]:
     """The user's and the project's settings that ask for less than what is in force, and for what."""
     now, state = settings_of(call), Stored(call.reader)
     scopes = ((USER, now.user), (call.project, now))
@@ -330,7 +325,7 @@ def _loosened(call: Call) -> list[tuple[str, GateSettings, list[str]]]:
 
 def accept_rules(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    found = _loosened(call)
+    found = loosened_settings(call)
     accepted = [
         GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=looser[:20])
         for scope, rules, looser in found
@@ -343,7 +338,7 @@ def keep_rules(call: Call) -> CommandResult:
     """A person was asked and did not accept: from now on no look at the files takes the change for theirs."""
     kept = [
         GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20])
-        for scope, rules, looser in _loosened(call)
+        for scope, rules, looser in loosened_settings(call)
     ]
     texts = dict.fromkeys(text for one in kept for text in one.differences)
     return CommandResult(_own_events(call, kept), {"kept": list(texts)})

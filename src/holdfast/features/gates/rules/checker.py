@@ -100,9 +100,6 @@ class Checker:
         entry = self.entry(rule)
         return Finding(rule, True, satisfied_by(entry)) if entry and entry.approved else None
 
-    def changed_tests(self, rule: Rule) -> list[str]:
-        return self.proof_question(rule).changed_tests() if rule.kind.is_proven else []
-
     def facts_for(self, rule: Rule) -> list[RunFact]:
         """The latest fact for each thing it asks for, whether it counts or not."""
         return self.proof_question(rule).latest() if rule.kind.is_proven else []

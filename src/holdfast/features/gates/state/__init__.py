@@ -1,8 +1,8 @@
 """The documents of the gates and how events change them: who is satisfied, what a session did, who is alive, what a person should see."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,22 +14,9 @@ from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates.events import (
-    ATTENTION,
-    BRANCH,
-    FACTS,
-    LIVE,
-    PAUSE,
-    RULES,
-    SESSION,
-    SESSION_OVER,
-    SPENT,
-    SUBSCRIBED_KINDS,
-    branch_of,
-    keys,
-    repo_or_project,
-)
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.gates import events
+from holdfast.features.gates.events import SESSION_OVER, SUBSCRIBED_KINDS, branch_of, keys, repo_or_project
 from holdfast.features.gates.evidence import Facts, reduce_facts
 from holdfast.features.gates.state.attention import (
     AcceptedRules,
@@ -55,6 +42,8 @@ from holdfast.features.gates.state.spending import Spending, reduce_spending
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
 # Clocks of files and of hooks differ by some milliseconds.
 MARGIN_MS = 100
+DOCUMENT_PAGE = 200
+D = TypeVar("D", bound=Any)
 
 
 class ToolCall(Document, frozen=True):
@@ -330,25 +319,25 @@ DECISION_STEPS = {
 }
 
 
-BRANCHES = DocumentType(BRANCH, BranchState)
-SESSIONS = DocumentType(SESSION, GateSession)
-FACTS_OF = DocumentType(FACTS, Facts)
-PAUSES = DocumentType(PAUSE, Pause)
-REGISTRIES = DocumentType(LIVE, LiveSessions)
-RULES_OF = DocumentType(RULES, AcceptedRules)
-ATTENTIONS = DocumentType(ATTENTION, Attention)
-SPENDINGS = DocumentType(SPENT, Spending)
+BRANCHES = DocumentType(events.BRANCH, BranchState)
+SESSIONS = DocumentType(events.SESSION, GateSession)
+FACTS_OF = DocumentType(events.FACTS, Facts)
+PAUSES = DocumentType(events.PAUSE, Pause)
+REGISTRIES = DocumentType(events.LIVE, LiveSessions)
+RULES_OF = DocumentType(events.RULES, AcceptedRules)
+ATTENTIONS = DocumentType(events.ATTENTION, Attention)
+SPENDINGS = DocumentType(events.SPENT, Spending)
 DOCUMENTS = (BRANCHES, SPENDINGS, SESSIONS, FACTS_OF, PAUSES, REGISTRIES, RULES_OF, ATTENTIONS)
 
 REDUCERS: Mapping[str, Callable[[Any, Event], Doc | None]] = {
-    BRANCH: reduce_branch,
-    SESSION: reduce_session,
-    FACTS: reduce_facts,
-    LIVE: reduce_registry,
-    PAUSE: reduce_pause,
-    RULES: reduce_rules,
-    ATTENTION: reduce_attention,
-    SPENT: reduce_spending,
+    events.BRANCH: reduce_branch,
+    events.SESSION: reduce_session,
+    events.FACTS: reduce_facts,
+    events.LIVE: reduce_registry,
+    events.PAUSE: reduce_pause,
+    events.RULES: reduce_rules,
+    events.ATTENTION: reduce_attention,
+    events.SPENT: reduce_spending,
 }
 
 
@@ -372,3 +361,12 @@ class Documents:
 
 def live_sessions(state: State) -> LiveSessions:
     return REGISTRIES.get(state, "sessions") or LiveSessions()
+
+
+def every_document(reader: Reader, documents: DocumentType[D]) -> Iterator[D]:
+    before = None
+    while page := documents.list(reader, before=before, limit=DOCUMENT_PAGE):
+        yield from (doc for _, doc in page)
+        key, doc = page[-1]
+        # Pages go by time and key; the last document of a page is where the next one begins.
+        before = (doc.at, key)
