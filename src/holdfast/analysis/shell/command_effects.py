@@ -116,7 +116,7 @@ class _Reader:
             if command.ran is not Ran.NO and not command.invocation.shadowed:
                 self._read_command(command, depth)
         self.writes += self._behind_links(self.writes)
-        sourced = [later for file in analysis.sourced for later in self._known_meanings([f"file {file}"])]
+        sourced = self._known_meanings([f"file {file}" for file in analysis.sourced])
         for later in (*sourced, *analysis.run_later):
             self.read(later, cwd, depth + 1)
 
@@ -248,11 +248,12 @@ class _Reader:
             self.hidden.append("make with a target or a makefile that is not known")
         if call.runs_nothing:
             return []
-        self.readings += [_join_command("make", one) for one in (words[1:], *([target] for target in call.targets))]
+        called = (words[1:], *([target] for target in call.targets))
+        self.readings += [_join_command("make", arguments) for arguments in called]
         if call.makefile.rpartition("/")[2] not in _MAKEFILES:
             self.hidden.append(f"targets of the makefile {call.makefile}")
-        rules = call.rules + (literal_text(invocation.stdin) if call.makefile == "-" else "")
-        return [make_recipe(rules, target) for target in call.targets or [""]] if rules else []
+        rules = call.rules + literal_text(invocation.stdin if call.makefile == "-" else None)
+        return [make_recipe(rules, target) for target in call.targets or [""]]
 
     def _shell(self, name: str, words: list[str], command: ShellCommand) -> list[str]:
         """A shell whose text the parse could not follow."""

@@ -70,12 +70,12 @@ def filter_operands(words: list[str]) -> list[str]:
     name = words[0].rpartition("/")[2]
     if name in ("tr", "ts"):
         return []
-    takes_value = _VALUE_FLAGS.get(name, ())
-    files, skip = [], False
-    for word in words[1:]:
-        if not skip and (not word.startswith("-") or word == "-"):
+    rest = iter(words[1:])
+    files = []
+    for word in rest:
+        if word in _VALUE_FLAGS.get(name, ()):
+            next(rest, "")
+        elif word == "-" or not word.startswith("-"):
             files.append(word)
-        skip = not skip and word in takes_value
-    if name in _FIRST_IS_SCRIPT and "-e" not in words[1:]:
-        files = files[1:]
-    return [word for word in files if not _TAIL_FROM_START.match(word)]
+    has_script = name in _FIRST_IS_SCRIPT and "-e" not in words[1:]
+    return [word for word in files[has_script:] if not _TAIL_FROM_START.match(word)]

@@ -71,12 +71,12 @@ def _took_effect(command: ShellCommand, call: _Parsed, output: str) -> bool | No
     if call.guessed or command.invocation.tampered:
         return None
     facts = verb_facts(call.verb)
-    if _shows(facts.unchanged, output) or _shows(facts.shown, output):
-        return not _shows(facts.unchanged, output)
-    if command.exit_code not in (None, 0):
+    for pattern, effective in ((facts.unchanged, False), (facts.shown, True)):
+        if _shows(pattern, output):
+            return effective
+    if command.exit_code:
         return None if facts.half else False
-    certain = command.ran is Ran.YES and command.exit_code == 0
-    return _effect_of_success(call, output) if certain else None
+    return _effect_of_success(call, output) if (command.ran, command.exit_code) == (Ran.YES, 0) else None
 
 
 def _shows(pattern: str, output: str) -> bool:

@@ -101,10 +101,10 @@ def _behind_dashes(name: str, words: list[str]) -> list[str]:
         return []
     found = [words.index("--") + 1] if "--" in words else []
     found += [at for at, word in enumerate(words[1:4], 2) if word in word_list("run_verbs")][:1]
-    if found:
-        return [command for at in found for command in launched_commands(words[at:])]
     operands = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
-    return [join_words(operands)] if len(operands) > 1 and operands[0] in word_list("guarded") else []
+    if not found and len(operands) > 1 and operands[0] in word_list("guarded"):
+        return [join_words(operands)]
+    return [command for at in found for command in launched_commands(words[at:])]
 
 
 def _of_github(words: list[str]) -> list[str]:
@@ -185,8 +185,7 @@ def powershell_commands(text: str) -> list[str]:
 
 def _powershell_statement(words: list[str]) -> list[str]:
     # `$out = git …`: what is assigned is run.
-    if len(words) > 2 and words[0].startswith("$") and words[1] == "=":
-        words = words[2:]
+    words = words[2:] if words[1:2] == ["="] and words[0].startswith("$") else words
     name, rest = "".join(words[:1]).lower(), words[1:]
     if name in _EVALUATES:
         return powershell_commands(" ".join(word for word in rest if not word.lower().startswith("-com")))

@@ -197,10 +197,11 @@ def _run_unwrapped(executor: "Executor", call: Call, path: Path, unwrapped: Unwr
     before = path.cwd
     path.cwd = join_path(before, unwrapped.directory) if unwrapped.directory else before
     paths = run_call(executor, inner, path)
+    # `exec CMD` replaces the shell: nothing behind it runs.
+    leaves = "exit" if unwrapped.name == "exec" else ""
     for one in paths:
         one.cwd = before if unwrapped.directory else one.cwd
-        # `exec CMD` replaces the shell: nothing behind it runs.
-        one.control = one.control or ("exit" if unwrapped.name == "exec" else "")
+        one.control = one.control or leaves
         one.status = UNKNOWN_STATUS if inner.uncertain else one.status
     return paths
 

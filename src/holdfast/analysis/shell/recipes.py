@@ -30,6 +30,7 @@ _MAKE_TOUCHES = lazy_pattern(r"^-[BbdeikLmprRsSw]*t|^--touch$")
 _MAKE_RULE = lazy_pattern(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*)(?:;(.*))?$")
 # `@name parameters: dependencies`.
 _JUST_RULE = lazy_pattern(r"^@?([\w-]+)(?:\s+[^:\n]*)?:(?!=)([^#\n]*)()$")
+_MAKE_NAME = lazy_pattern(r"(?<!\S)[\w./-]+(?!\S)")
 _INCLUDE = lazy_pattern(r"^-?include\s+(\S+)\s*$", re.M)
 _DEFAULT_GOAL = lazy_pattern(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
 EDITOR_TASK = "editor-task"
@@ -109,11 +110,11 @@ def recipe_target(name: str, arguments: list[str]) -> str:
     operands = _runner_operands(arguments)
     if name == "yarn" and operands[:1] == ["workspace"]:
         operands = operands[2:]
-    if operands[:1] and operands[0] in ("run", "run-script", "task", "exec", "x"):
+    if {"run", "run-script", "task", "exec", "x"}.intersection(operands[:1]):
         operands = operands[1:]
     elif runner.behind_verb:
         return ""
-    target = operands[0] if operands else ""
+    target = "".join(operands[:1])
     return target.rpartition(":")[2] if name in ("hatch", "nx") else target
 
 
@@ -163,9 +164,10 @@ def make_recipe(text: str, target: str, makefile: str = "") -> str:
         default = _default_goal(text, rules)
         return "\n".join(f"{call} {default}" for call in calls if default)
     lines: list[str] = []
-    for _, needs, body in (rule for rule in rules if target in rule[0]):
-        lines += [f"{call} {need}" for need in needs.split() if re.fullmatch(r"[\w./-]+", need) for call in calls]
-        lines += body
+    for names, needs, body in rules:
+        if target in names:
+            lines += [f"{call} {need}" for need in _MAKE_NAME.findall(needs) for call in calls]
+            lines += body
     return "\n".join(lines)
 
 

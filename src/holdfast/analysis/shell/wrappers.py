@@ -269,7 +269,6 @@ def _script_options(words: list[str]) -> dict[str, str]:
 
 # `-qec`, `-qecpytest`: the letters before `c`, and what stands behind it.
 _SCRIPT_LETTERS = re.compile(r"^-(?!-)([^c]*)(c?)(.*)$", re.S)
-_PARALLEL_SEPARATORS = frozenset((":::", ":::+"))
 _PARALLEL_NOTHING = frozenset(("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"))
 MAX_JOBS = 12
 
@@ -281,14 +280,12 @@ def _unwrap_parallel(words: list[str]) -> Unwrapped | None:
         if words[at].partition("=")[0] in _PARALLEL_NOTHING:
             return None
         at += 2 if words[at] in takes_value else 1
-    separators = [n for n in range(at, len(words)) if words[n] in _PARALLEL_SEPARATORS]
     # Several `:::` lists are combined with one another, which is not spelled out here.
-    if len(separators) != 1:
+    template, *lists = re.split(r"(?:^|\0):::\+?(?:\0|$)", "\0".join(words[at:]))
+    arguments = lists[0].split("\0") if len(lists) == 1 and lists[0] else []
+    if not 0 < len(arguments) <= MAX_JOBS:
         return None
-    template, arguments = words[at : separators[0]], words[separators[0] + 1 :]
-    if not arguments or len(arguments) > MAX_JOBS:
-        return None
-    jobs = [_parallel_job(" ".join(template), argument) for argument in arguments]
+    jobs = [_parallel_job(template.replace("\0", " "), argument) for argument in arguments]
     # Joined by `&&`: every job succeeded exactly when the status is 0.
     return Unwrapped(words=["sh", "-c", " && ".join(jobs)], name="parallel", code_hidden=True)
 

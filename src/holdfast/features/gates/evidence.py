@@ -3,8 +3,9 @@
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -101,15 +102,17 @@ def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
     data, doc = event.data, doc or Facts(project=event.project)
     if isinstance(data, ToolPayload):
         return None if data.claimed or data.action not in _TOOL_FACTS else _TOOL_FACTS[data.action](doc, event, data)
-    if isinstance(data, ToolExitRead):
-        return with_run(doc, event, data) if data.action == "shell" and data.command else None
-    if isinstance(data, CheckFinished):
-        return with_check(doc, event, data)
-    if isinstance(data, GatesMeasured):
-        return with_measure(doc, event, data)
-    if isinstance(data, GatesLooked):
-        return replace(doc, missing=data.missing[:50], at=event.at)
-    return with_uat(doc, event) if event.kind in UAT else None
+    if event.kind in UAT:
+        return with_uat(doc, event)
+    return _OTHER_FACTS[type(data)](doc, event, data) if type(data) in _OTHER_FACTS else None
+
+
+def _after_exit(doc: Facts, event: Event, data: ToolExitRead) -> Facts | None:
+    return with_run(doc, event, data) if data.action == "shell" and data.command else None
+
+
+def _after_look(doc: Facts, event: Event, data: GatesLooked) -> Facts:
+    return replace(doc, missing=data.missing[:50], at=event.at)
 
 
 def _after_edit(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
@@ -158,11 +161,11 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
     if code is None or ended.detached or ended.interrupted or only_looks(data.command):
         return None
-    seq = data.of if isinstance(data, ToolExitRead) else event.seq
     where = _where_it_ran(ended, event.project)
     fact = RunFact(
-        seq=seq, at=event.at, session=event.session, branch=data.branch, content=dict(ended.content), reach=where
-    )
+        seq=data.of if isinstance(data, ToolExitRead) else event.seq, at=event.at, session=event.session, branch=data.branch,
+        content=dict(ended.content), reach=where,
+    )  # fmt: skip
     analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
     ran, made = doc.ran, doc.commits
     for command, outcome in _real_runs(analysis, ended, code):
@@ -225,15 +228,15 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
         return None
     if command.exit_code or (code != 0 and alone):
         return 0
-    unsure = command.pending or invocation.tampered or invocation.background
-    return 1 if (command.ran, command.exit_code) == (Ran.YES, 0) and not unsure else None
+    unsure = any((command.pending, invocation.tampered, invocation.background))
+    return 1 if (command.ran, command.exit_code, unsure) == (Ran.YES, 0, False) else None
 
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
     analysis = analyse_command(check.command)
-    if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check, analysis)):
-        return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
+    if _is_plain_entry(check, analysis):
+        return doc
     readings, fact = _readings_of(check, analysis), _check_fact(event, check, analysis)
     replaced = [name for name, run in doc.ran.items() if run.seq == check.of and name.partition("\n")[0] in readings]
     ran = without_keys(doc.ran, replaced)
@@ -266,7 +269,10 @@ _PLAIN_MAKE = re.compile(
 
 
 def _is_plain_entry(check: CheckFinished, analysis: Analysis) -> bool:
-    """`make test` of a project whose tests print no summary, without options that change what its status means."""
+    """A script that nobody knows more of, so that how it ended is what the rule asked for: `make test` of a project whose
+    tests print no summary, without options that change what its status means."""
+    if check.verdict != "unknown" or check.presumed:
+        return check.verdict == "unknown"
     named = [one for one in analysis.commands if reading_words(one.words)[0] == "make"]
     plain = all(
         _PLAIN_MAKE.match(" ".join(one.words)) and "MAKEFLAGS" not in one.invocation.environment for one in named
@@ -279,9 +285,9 @@ COPIED = "it ran in a copy of the project"
 
 
 def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list[str], list[str]]:
-    if check.verdict != "passed" or (len(analysis.commands) == 1 and not analysis.redirected):
-        return [], []
     commands = analysis.commands
+    if check.verdict != "passed" or not (analysis.redirected or len(commands) > 1):
+        return [], []
     named = [one for one in commands if _names_runner(one.words, check)]
     last = named or [one for one in commands if is_real_run(one.words)] or commands
     return _changed_after(analysis, last[-1]) if last else ([], [])
@@ -334,3 +340,11 @@ def command_matches(command: str, globs: tuple[str, ...]) -> bool:
     bare = f"{name.rpartition('/')[2]} {rest}".strip()
     texts = {command.replace(BLANK, " "), bare.replace(BLANK, " ")}
     return any(fnmatch.fnmatchcase(text, " ".join(glob.split())) for glob in globs for text in texts)
+
+
+_OTHER_FACTS: dict[type, Callable[[Facts, Event, Any], Facts | None]] = {
+    ToolExitRead: _after_exit,
+    CheckFinished: with_check,
+    GatesMeasured: with_measure,
+    GatesLooked: _after_look,
+}

@@ -105,17 +105,15 @@ def _brought_text(data: ToolPayload, settings: "GateSettings") -> bool:
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
     root = data.worktree or event.project
+    data.written = resolve_links(data.paths) if data.action == "edit" else data.written
     if data.action in RUNNING and (command := command_of(event)):
         _observe_command(data, command, root)
-    elif data.action == "edit":
-        data.written = resolve_links(data.paths)
     if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = touched_parts(event, data)
     if data.repo:
-        data.content = data.content or (
-            look_at_content(root, settings) if _wants_content(event, data, settings) else {}
-        )
+        if not data.content and _wants_content(event, data, settings):
+            data.content = look_at_content(root, settings)
         data.refs = _observe_refs(data, settings)
 
 
@@ -239,9 +237,12 @@ def _named_files(tool_input: dict[str, Any], cwd: str) -> list[str]:
             names += patched_files(value)
         elif _PATH_KEY.search(key) and "\n" not in value:
             names.append(value)
-    names = [unquote(name.removeprefix("file://")) if name.startswith("file://") else name for name in names]
-    plain = (name for name in names if "://" not in name and len(name) <= LONGEST_PATH)
+    plain = (name for name in map(_without_scheme, names) if "://" not in name and len(name) <= LONGEST_PATH)
     return [os.path.normpath(os.path.join(cwd, name)) for name in islice(plain, MOST_FILES)]
+
+
+def _without_scheme(name: str) -> str:
+    return unquote(name.removeprefix("file://")) if name.startswith("file://") else name
 
 
 def _path_keys(tool_input: Any, depth: int = 4) -> Iterator[str]:

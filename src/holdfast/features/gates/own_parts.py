@@ -67,18 +67,15 @@ def touched_parts(event: Event, data: ToolPayload) -> list[str]:
 
 def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
     folders, home = _own_folders(default_state_dir(), default_config_dir()), os.path.expanduser("~")
-    for folder, part in folders:
-        if path == folder or path.startswith(f"{folder}/"):
-            return part
+    inside = (part for folder, part in folders if path == folder or path.startswith(f"{folder}/"))
+    if part := next(inside, ""):
+        return part
     if path == f"{home}/.claude/requirements.yaml":
         return "settings"
     if _OUR_PROGRAM.search(path):
         return "hooks"
-    if _is_above(path, home, [folder for folder, _ in folders]):
-        changes = data.action == "shell" and not _only_makes(data)
-    else:
-        changes = is_hook_file(path) and _is_about_hooks(event, data, path)
-    return "hooks" if changes else ""
+    above = _is_above(path, home, [folder for folder, _ in folders])
+    return "hooks" if (_removes(data) if above else _is_about_hooks(event, data, path)) else ""
 
 
 def _is_above(path: str, home: str, folders: list[str]) -> bool:
@@ -89,10 +86,12 @@ def _is_above(path: str, home: str, folders: list[str]) -> bool:
     return path != f"{home}/**" and any(folder.startswith(below) for folder in folders)
 
 
-def _only_makes(data: ToolPayload) -> bool:
-    """`mkdir -p ~/.claude`: the folder is there already, or empty."""
-    names = {one.partition(" ")[0] for one in read_acts(data.command).readings}
-    return not names & {"rm", "mv", "chmod", "chown", "ln", "rmdir", "unlink", "find", "git"}
+def _removes(data: ToolPayload) -> bool:
+    """Not `mkdir -p ~/.claude`: the folder is there already, or empty."""
+    if data.action != "shell":
+        return False
+    names = _programs(data.command)
+    return not names.isdisjoint({"rm", "mv", "chmod", "chown", "ln", "rmdir", "unlink", "find", "git"})
 
 
 @lru_cache(8)
@@ -104,6 +103,8 @@ def _own_folders(state: Path, config: Path) -> tuple[tuple[str, str], ...]:
 
 def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     """Permissions and the like in the agent's settings are its own matter; the hooks in them are not."""
+    if not is_hook_file(path):
+        return False
     texts = [value for value in data.input.values() if isinstance(value, str) and value != path]
     # Without any text in the input nothing shows that hooks are left alone.
     if data.action == "shell" or not texts:

@@ -120,19 +120,23 @@ def _refuse_act(text: str, what: str) -> Decision:
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
     if event.kind in TEAM_RULES:
         note_in_force()
-    # The last: nobody ever asked for anything here, as in most projects.
+    # Nobody ever asked for anything in most projects.
     if settings is None or not event.session or not (settings.rules or any_in_force()):
         return
     if is_claimed(event):
-        # Written down, because a hook called by hand is how an agent could make up facts.
-        if event.kind in CLAIMS and settings.rules:
-            yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
+        yield from _note_claim(event, settings)
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
     rules = rules_in_force(state, event.project, settings)
     if event.kind in DERIVATIONS and rules.rules:
         yield from DERIVATIONS[event.kind](state, event, rules)
+
+
+def _note_claim(event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """A hook called by hand is how an agent could make up facts."""
+    if event.kind in CLAIMS and settings.rules:
+        yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
 
 
 def as_satisfied(rule: Rule, at: int) -> SatisfiedRequirement:
@@ -381,7 +385,7 @@ def _changed_content(rule: Rule, checker: Checker) -> bool | None:
     if not rule.kind.is_proven or not all(one.command for one in evidence):
         return None
     began, now = checker.session.began, checker.context.content
-    keys = [globs_key(globs) for globs in ([rule.spec.paths] if rule.spec.paths else [e.after_edit for e in evidence])]
+    keys = [globs_key(rule.spec.paths or one.after_edit) for one in evidence]
     if not all(began.get(key) and now.get(key) for key in keys):
         return None
     return any(began[key] != now[key] for key in keys) or checker.proof_question(rule).proved_other_content()

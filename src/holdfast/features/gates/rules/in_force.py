@@ -63,15 +63,15 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     requirements = now.requirements if now.enabled else {}
     # A rule that was off before cannot be loosened.
-    enabled = {rule.name: before.requirements[rule.name] for rule in before.rules}
-    reasons = {name: loosened_reason(old, requirements.get(name)) for name, old in enabled.items()}
-    stricter = {name: old for name, old in enabled.items() if reasons[name]}
-    changes: dict[str, Any] = {"requirements": {**requirements, **stricter}} if stricter else {}
+    reasons = {rule.name: loosened_reason(rule.spec, requirements.get(rule.name)) for rule in before.rules}
+    stricter = {rule.name: rule.spec for rule in before.rules if reasons[rule.name]}
+    general = _loosened_general(before, now)
+    changes: dict[str, Any] = {field: getattr(before, field) for field, _ in general}
+    if stricter:
+        changes["requirements"] = {**requirements, **stricter}
     # The section was switched off as a whole, which would switch off what is kept, too.
     if before.rules and not now.enabled:
         changes["enabled"] = True
-    general = _loosened_general(before, now)
-    changes |= {field: getattr(before, field) for field, _ in general}
     differences = [f"{name}: {reasons[name]}" for name in stricter] + [why for _, why in general]
     return (msgspec.structs.replace(now, **changes) if changes else now), differences
 
@@ -226,10 +226,10 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
         if doc.digest == rules.digest or not (doc.digest or rules.rules):
             continue
         looser = loosened_rules(state, scope, rules)
+        waits = doc.waiting is not None and doc.waiting.digest == rules.digest
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
-        # It was written down already that these settings wait.
-        elif (doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event, settings):
+        elif waits or _is_settling(event, settings):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)

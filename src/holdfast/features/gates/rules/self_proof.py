@@ -1,5 +1,7 @@
 """Commands that bring their own proof: `pytest && git commit`."""
 
+from collections.abc import Iterable
+
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.flow import TERMINAL, Path
 from holdfast.analysis.shell.syntax import UNKNOWN
@@ -22,18 +24,18 @@ def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
 
 
 def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
-    acts = [command.invocation.index for command in analysis.commands if rule.is_about(reading_of(command))]
+    acts = {command.invocation.index for command in analysis.commands if rule.is_about(reading_of(command))}
     proofs = [command for command in analysis.commands if _is_proof(command, one)]
     if not acts:
         # Without the act in the line, every way on which it may succeed must have passed the proof.
-        return _all_pass(proofs, [path for path in analysis.paths if _may_succeed(path)])
+        return _all_pass(proofs, filter(_may_succeed, analysis.paths))
     proofs = [command for command in proofs if _ran_where_it_counts(command, one, project)]
-    reached = [path for path in analysis.paths if not path.ran.keys().isdisjoint(acts)]
+    reached = [path for path in analysis.paths if path.ran.keys() & acts]
     # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    return _all_pass(proofs, reached) and not any(path.outputs.keys() - {TERMINAL} for path in reached)
+    return _all_pass(proofs, reached) and {TERMINAL}.issuperset(sink for path in reached for sink in path.outputs)
 
 
-def _all_pass(proofs: list[ShellCommand], paths: list[Path]) -> bool:
+def _all_pass(proofs: list[ShellCommand], paths: Iterable[Path]) -> bool:
     """Whether on each of these ways one of the proofs ran and passed."""
     indexes = [proof.invocation.index for proof in proofs]
     return bool(proofs) and all(any(i in path.ran and path.assumed.get(i) == 0 for i in indexes) for path in paths)

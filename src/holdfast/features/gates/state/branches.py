@@ -202,14 +202,19 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
             return None
         over = with_newest(doc.over, event.session, event.at, MOST_OVER)
         return LiveSessions(sessions=without_keys(doc.sessions, [event.session]), at=event.at, over=over)
-    entry = replace(
-        known or LiveSession(started=event.at),
-        agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event),
-    )  # fmt: skip
-    if isinstance(data, HookPayload) and data.pid:
-        entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
+    entry = _live_entry(known or LiveSession(started=event.at), event)
     # An entry that is replaced keeps its place; only a new one pushes the oldest out.
     sessions = {**doc.sessions, event.session: entry}
     if known is None and len(doc.sessions) >= MOST_LIVE:
         sessions = with_newest(doc.sessions, event.session, entry, MOST_LIVE)
     return LiveSessions(sessions=sessions, at=event.at, over=doc.over)
+
+
+def _live_entry(entry: LiveSession, event: Event) -> LiveSession:
+    entry = replace(
+        entry, agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event)
+    )  # fmt: skip
+    data = event.data
+    return (
+        replace(entry, pid=data.pid, pid_start=data.pid_start) if isinstance(data, HookPayload) and data.pid else entry
+    )
