@@ -247,10 +247,11 @@ def _fits_text(path: Path, stdout: str) -> bool:
     if path.pending or len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
+    if match is None:
+        return False
     # An exit status has at most three digits.
-    numbers = [int(number[:3]) for number in match.groups()] if match else []
     statuses = filter(None, (piece.status for piece in last))
-    return match is not None and all(map(_fits_exit, repeat(path), statuses, numbers))
+    return all(map(_fits_exit, repeat(path), statuses, (int(number[:3]) for number in match.groups())))
 
 
 def _printed_last(path: Path) -> list[OutputPiece]:

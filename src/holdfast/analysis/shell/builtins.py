@@ -1,7 +1,7 @@
 """Commands of the shell itself that change what follows."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -62,8 +62,7 @@ def assign_variable(path: Path, name: str, value: Value, append: bool = False) -
 
 def _append_value(old: Value | None, value: Value) -> Value:
     if value.fields is not None and (old is None or old.fields is not None):
-        fields = (*(old.fields or () if old else ()), *value.fields)
-        return Value(" ".join(fields), fields=fields)
+        return _array((*(old.fields or () if old else ()), *value.fields))
     return Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
 
 
@@ -347,14 +346,19 @@ def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value
     if text is None or not (whole or text.strip()):
         parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
         return {name: Value(UNKNOWN, parts) for name in names}
+    if whole:
+        return {names[-1]: _array(text.splitlines())}
     line = text.strip().split("\n")[0]
     # `read -ra NAME`.
-    if whole or any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:]):
-        fields = tuple(text.splitlines() if whole else line.split())
-        return {names[-1]: Value(" ".join(fields), fields=fields)}
+    if any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:]):
+        return {names[-1]: _array(line.split())}
     # The last name takes what is left of the line.
     words = line.split(maxsplit=len(names) - 1)
     return {name: Value(word) for name, word in zip_longest(names, words, fillvalue="")}
+
+
+def _array(fields: Sequence[str]) -> Value:
+    return Value(" ".join(fields), fields=tuple(fields))
 
 
 def _run_eval(executor: "Executor", call: "Call", path: Path) -> Status | list[Path]:

@@ -159,9 +159,8 @@ def value_text(value: Value) -> str:
 
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
-    first = word.parts[0] if len(word.parts) == 1 else None
-    # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
-    if first and first.quoted and _is_list(first) and (listed := resolve_part(path, first).fields) is not None:
+    listed = _listed_fields(path, word)
+    if listed is not None:
         return list(listed)
     fields = _word_fields(path, word)
     # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
@@ -170,16 +169,23 @@ def expand_word(path: Path, word: Word) -> list[str]:
     return [done for field in fields for done in _expand_braces(field)]
 
 
+def _listed_fields(path: Path, word: Word) -> tuple[str, ...] | None:
+    """`"$@"` and `"${a[@]}"` are one field for each element, not one text."""
+    first = word.parts[0] if len(word.parts) == 1 else None
+    return resolve_part(path, first).fields if first and first.quoted and _is_list(first) else None
+
+
 def _word_fields(path: Path, word: Word) -> list[str]:
     fields: list[str] = []
     current: str | None = None
     for part in word.parts:
         text = value_text(resolve_part(path, part))
-        splits = not part.quoted and part.kind != "text"
-        if splits and current is not None and text[:1].isspace() and text.strip():
-            fields.append(current)
-            current = None
-        pieces = _split_fields(path, text) if splits else [text] * (part.quoted or bool(text))
+        if part.quoted or part.kind == "text":
+            pieces = [text] * (part.quoted or bool(text))
+        else:
+            # A blank at the beginning ends the field before it.
+            blank = current is not None and text[:1].isspace()
+            pieces = [""] * blank + _split_fields(path, text) if text.strip() else []
         if pieces:
             *done, current = [(current or "") + pieces[0], *pieces[1:]]
             fields += done

@@ -41,13 +41,15 @@ _FIRST_IS_SCRIPT = frozenset(("grep", "egrep", "fgrep", "rg", "sed", "awk", "gaw
 def classify_filter(words: list[str]) -> str | None:
     """How the text comes out: whole, its last lines, a choice of lines, or rewritten. None: no filter at all."""
     name, arguments = words[0].rpartition("/")[2], words[1:]
-    # Without a loop over its input perl is a program like any other.
-    if name not in word_list("filters") or (name == "perl" and not any(re.match(r"-\w*[pn]", w) for w in arguments)):
+    if name not in word_list("filters"):
         return None
+    if name == "perl":
+        # Without a loop over its input perl is a program like any other.
+        return REWRITTEN if any(re.match(r"-\w*[pn]", word) for word in arguments) else None
     if name == "sed":
         return _classify_sed(arguments)
     if name in ("awk", "gawk"):
-        return LINES if len(arguments) == 1 and _SELECT_AWK.fullmatch(arguments[0]) else REWRITTEN
+        return LINES if _SELECT_AWK.fullmatch("\n".join(arguments)) else REWRITTEN
     how, rewriting = _HOW.get(name, (REWRITTEN, ""))
     return REWRITTEN if rewriting and any(re.match(rewriting, word) for word in arguments) else how
 

@@ -7,7 +7,7 @@ import base64
 import binascii
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import dropwhile, pairwise
 
 from holdfast.analysis.shell.flow import Pieces, literal_text
@@ -74,30 +74,46 @@ def join_words(words: Iterable[str]) -> str:
 
 def _option_commands(name: str, words: list[str]) -> list[str]:
     """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
-    return [text for word, after in pairwise([*words[1:], ""]) for text in _run_by(name, word, after)]
+    pairs = pairwise([*words[1:], ""])
+    return [
+        text
+        for word, after in pairs
+        for text in (_value_to_run(name, word, after), _own_text(name, word, after))
+        if text
+    ]
 
 
-def _run_by(name: str, word: str, after: str) -> Iterator[str]:
+def _value_to_run(name: str, word: str, after: str) -> str:
+    """The value of an option, where it has several words."""
     flag, equals, value = word.partition("=")
     if _RUNS_VALUE.match(flag):
-        after, flag = (value if equals else after).removeprefix("exec="), "-c"
-    if flag in word_list("command_flags") and " " in after and (flag != word or _has_own_flags(name)):
-        yield after
-    elif word.startswith((".shell ", ".system ")):
-        yield word.partition(" ")[2]
-    elif word == "-wrapper" and name in ("gcc", "cc", "g++", "clang"):
-        yield after.replace(",", " ")
-    elif name == "ssh" and "ommand=" in word:
-        yield value
+        after = (value if equals else after).removeprefix("exec=")
+    elif word not in word_list("command_flags") or not _has_own_flags(name):
+        return ""
+    return after if " " in after else ""
+
+
+def _own_text(name: str, word: str, after: str) -> str:
+    """What single programs take for a command."""
+    if word.startswith((".shell ", ".system ")):
+        return word.partition(" ")[2]
+    if word == "-wrapper" and name in ("gcc", "cc", "g++", "clang"):
+        return after.replace(",", " ")
+    return word.partition("=")[2] if name == "ssh" and "ommand=" in word else ""
 
 
 def _has_own_flags(name: str) -> bool:
     return name not in word_list("looks") and not is_interpreter(name) and name not in ("sed", "gsed")
 
 
+def _takes_words(name: str) -> bool:
+    """Its words are names, tasks or text, as far as it is known."""
+    return name in word_list("looks") or name in runners() or is_interpreter(name)
+
+
 def _behind_dashes(name: str, words: list[str]) -> list[str]:
     """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
-    if name in word_list("looks") or name in runners() or is_interpreter(name):
+    if _takes_words(name):
         return []
     found = [words.index("--") + 1] if "--" in words else []
     found += [at for at, word in enumerate(words[1:4], 2) if word in word_list("run_verbs")][:1]

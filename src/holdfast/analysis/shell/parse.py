@@ -380,7 +380,7 @@ class _Builder:
 
     def _expansion(self, leaf: "Leaf", quoted: bool) -> Part:
         names = [_leaf_text(child) for child in leaf.children if child.type in _VARIABLE_NAMES]
-        operators = [_leaf_text(child) for child in leaf.children if not child.is_named and child.type not in _DOLLARS]
+        operators = [_leaf_text(child) for child in leaf.children if not (child.is_named or child.type in _DOLLARS)]
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", "".join(names[:1]), quoted)
         # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.

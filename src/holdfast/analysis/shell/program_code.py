@@ -41,11 +41,11 @@ def script_file(name: str, words: list[str]) -> str:
         return next((after for word, after in pairwise(words) if re.match(r"^-[a-zA-Z]*f$", word)), "")
     if not is_interpreter(name) or name in word_list("editors"):
         return ""
-    rest = words[2:] if name in ("deno", "bun") and words[1:2] == ["run"] else words[1:]
+    rest = words[2:] if [name, *words[1:2]] in (["deno", "run"], ["bun", "run"]) else words[1:]
     if "-m" in rest[:-1] and name.startswith(("python", "pypy")):
         return rest[rest.index("-m") + 1].replace(".", "/") + ".py"
     operand = next(filterfalse(re.compile("-").match, rest), "")
-    return operand if re.search(r"[./]", operand) and set(CODE_FLAGS).isdisjoint(rest) else ""
+    return operand if set(operand) & set("./") and set(CODE_FLAGS).isdisjoint(rest) else ""
 
 
 def shorten_command(command: str) -> tuple[str, bool]:

@@ -161,15 +161,12 @@ def _program_writes(command: ShellCommand) -> list[str]:
     rows = _table().writers.get(name, ())
     if row := next((row for row in rows if row.fits(words)), None):
         return row.files(words)
-    if name in ("sed", "gsed"):
-        return sed_acts(words[1:])[1]
-    if name in ("awk", "gawk", "mawk"):
-        return awk_writes(" ".join(words[1:]))
-    if not rows and (files := _named_outputs(words)):
-        return files
+    if by_script := _BY_SCRIPT.get(name):
+        return by_script(words[1:])
+    outputs = [] if rows else _named_outputs(words)
     if is_interpreter(name):
-        return code_writes(code_of(command))
-    return _copied_target(words) if name in word_list("copiers") else []
+        return outputs or code_writes(code_of(command))
+    return outputs or (_copied_target(words) if name in word_list("copiers") else [])
 
 
 def _named_outputs(words: list[str]) -> list[str]:
@@ -244,6 +241,12 @@ _BY_CONTENT: dict[str, Callable[[ShellCommand], list[str]]] = {
     **dict.fromkeys(("patch", "apply_patch", "applypatch"), _patch_writes),
     **dict.fromkeys(("sqlite3", "sqlite"), _sqlite_writes),
     **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim"), _edited_files),
+}
+
+
+_BY_SCRIPT: dict[str, Callable[[list[str]], list[str]]] = {
+    **dict.fromkeys(("sed", "gsed"), lambda scripts: sed_acts(scripts)[1]),
+    **dict.fromkeys(("awk", "gawk", "mawk"), lambda scripts: awk_writes(" ".join(scripts))),
 }
 
 

@@ -161,20 +161,23 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
     if code is None or ended.detached or ended.interrupted or only_looks(data.command):
         return None
-    where = _where_it_ran(ended, event.project)
-    fact = RunFact(
-        seq=data.of if isinstance(data, ToolExitRead) else event.seq, at=event.at, session=event.session, branch=data.branch,
-        content=dict(ended.content), reach=where,
-    )  # fmt: skip
+    fact = _run_fact(event, data, ended)
     analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
     ran, made = doc.ran, doc.commits
     for command, outcome in _real_runs(analysis, ended, code):
         changed, back = _changed_after(analysis, command)
         reading, fact = reading_of(command), replace(fact, outcome=outcome, changed_after=changed, put_back=back)
-        ran = _with_latest(ran, _fact_name(reading, where), fact, MOST_COMMANDS)
+        ran = _with_latest(ran, _fact_name(reading, fact.reach), fact, MOST_COMMANDS)
         if outcome == 1 and reading.startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
+
+
+def _run_fact(event: Event, data: ToolEndPayload | ToolExitRead, ended: ToolEndPayload) -> RunFact:
+    return RunFact(
+        seq=data.of if isinstance(data, ToolExitRead) else event.seq, at=event.at, session=event.session, branch=data.branch,
+        content=dict(ended.content), reach=_where_it_ran(ended, event.project),
+    )  # fmt: skip
 
 
 def _real_runs(analysis: Analysis, ended: ToolEndPayload, code: int) -> Iterator[tuple[ShellCommand, int]]:

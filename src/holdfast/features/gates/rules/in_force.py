@@ -63,8 +63,8 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     requirements = now.requirements if now.enabled else {}
     # A rule that was off before cannot be loosened.
-    reasons = {rule.name: loosened_reason(rule.spec, requirements.get(rule.name)) for rule in before.rules}
-    stricter = {rule.name: rule.spec for rule in before.rules if reasons[rule.name]}
+    looser = [(rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules]
+    stricter = {rule.name: rule.spec for rule, why in looser if why}
     general = _loosened_general(before, now)
     changes: dict[str, Any] = {field: getattr(before, field) for field, _ in general}
     if stricter:
@@ -72,7 +72,7 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     # The section was switched off as a whole, which would switch off what is kept, too.
     if before.rules and not now.enabled:
         changes["enabled"] = True
-    differences = [f"{name}: {reasons[name]}" for name in stricter] + [why for _, why in general]
+    differences = [f"{rule.name}: {why}" for rule, why in looser if why] + [why for _, why in general]
     return (msgspec.structs.replace(now, **changes) if changes else now), differences
 
 
