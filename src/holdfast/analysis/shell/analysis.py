@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
-from itertools import dropwhile, repeat, takewhile
+from itertools import chain, dropwhile, repeat, takewhile
 
 import msgspec
 
@@ -178,9 +178,9 @@ def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -
     commands = [ShellCommand(invocation, Ran.MAYBE, None) for invocation in walk.invocations]
     for command in commands if fitting else ():
         _update_command(command, fitting, by_signal)
+    defined = tuple(chain.from_iterable(path.functions for path in walk.paths))
     return Analysis(
-        commands, _terminal_output(fitting), tuple(name for path in walk.paths for name in path.functions), "", fitting, by_signal,
-        walk.sourced, walk.run_later, walk.redirected, walk.reads_files,
+        commands, _terminal_output(fitting), defined, "", fitting, by_signal, walk.sourced, walk.run_later, walk.redirected, walk.reads_files,
     )  # fmt: skip
 
 
@@ -271,10 +271,10 @@ def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> N
     command.interrupted = killed
     command.ran = _ran(index, here, paths) if not killed or not here else Ran.MAYBE
     command.pending = any(index in path.pending for path in here)
-    codes = {path.assumed.get(index) for path in here}
+    codes = {path.assumed.get(index) for path in here} or {None}
     command.exit_code = None if command.pending else _exit_code(command.invocation, codes, killed)
-    printed = (piece for path in here for piece in path.outputs.get(TERMINAL, ()) if piece.invocation == index)
-    command.visible = tuple(dict.fromkeys(printed))
+    shown = chain.from_iterable(path.outputs.get(TERMINAL, ()) for path in here)
+    command.visible = tuple(dict.fromkeys(piece for piece in shown if piece.invocation == index))
 
 
 def _ran(index: int, here: list[Path], paths: list[Path]) -> Ran:
@@ -285,7 +285,7 @@ def _ran(index: int, here: list[Path], paths: list[Path]) -> Ran:
 
 def _exit_code(invocation: Invocation, codes: set[int | None], killed: bool) -> int | None:
     """`codes`: what is assumed on the ways that fit."""
-    different = FAILED if codes and codes.isdisjoint((None, 0)) else None
+    different = FAILED if codes.isdisjoint((None, 0)) else None
     code = next(iter(codes)) if len(codes) == 1 else different
     hidden = invocation.code_hidden
     # Which of several runs the code belongs to is not known.

@@ -346,9 +346,10 @@ def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value
     if text is None or not (whole or text.strip()):
         parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
         return {name: Value(UNKNOWN, parts) for name in names}
-    if whole:
-        return {names[-1]: _array(text.splitlines())}
-    line = text.strip().split("\n")[0]
+    return {names[-1]: _array(text.splitlines())} if whole else _split_line(call, names, text.strip().split("\n")[0])
+
+
+def _split_line(call: "Call", names: list[str], line: str) -> dict[str, Value]:
     # `read -ra NAME`.
     if any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in call.words[1:]):
         return {names[-1]: _array(line.split())}

@@ -355,7 +355,7 @@ class _Builder:
             return [self._expansion(leaf, quoted)]
         if inner := _SUBSTITUTIONS.get(kind):
             # The part's text is how it begins; the executor tells `<(` from `>(` by it.
-            return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
+            return [Part(inner, leaf.children[0].type, quoted, self.sequence(leaf.children))]
         return [self._opaque("number" if kind == "arithmetic_expansion" else "unknown", leaf, _leaf_text(leaf), quoted)]
 
     def _opaque(self, kind: str, leaf: "Leaf", text: str, quoted: bool) -> Part:

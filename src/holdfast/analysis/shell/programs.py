@@ -75,9 +75,8 @@ class Call(msgspec.Struct):
 
 
 def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
-    name = call.words[0]
-    if name == "!" and len(call.words) > 1:
-        path.tamper("a negation that is not followed")
+    name, *rest = call.words
+    path.tamper("a negation that is not followed" if rest and name == "!" else "")
     # Behind any other wrapper the name is looked up on disk, never as an alias or a function.
     if not call.wrappers or call.wrappers[-1] in ("time", "coproc"):
         if (text := _alias_text(path, name, call.node.line)) is not None:

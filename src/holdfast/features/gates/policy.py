@@ -384,11 +384,11 @@ def _changed_content(rule: Rule, checker: Checker) -> bool | None:
     # Skills, commits and scenarios are not about content.
     if not rule.kind.is_proven or not all(one.command for one in evidence):
         return None
-    began, now = checker.session.began, checker.context.content
     keys = [globs_key(rule.spec.paths or one.after_edit) for one in evidence]
-    if not all(began.get(key) and now.get(key) for key in keys):
+    began, now = (list(map(content.get, keys)) for content in (checker.session.began, checker.context.content))
+    if not all(began + now):
         return None
-    return any(began[key] != now[key] for key in keys) or checker.proof_question(rule).proved_other_content()
+    return began != now or checker.proof_question(rule).proved_other_content()
 
 
 def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:

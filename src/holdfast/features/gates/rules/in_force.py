@@ -62,18 +62,17 @@ FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     requirements = now.requirements if now.enabled else {}
-    # A rule that was off before cannot be loosened.
-    looser = [(rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules]
-    stricter = {rule.name: rule.spec for rule, why in looser if why}
+    reasons = ((rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules)
+    looser = [(rule, why) for rule, why in reasons if why]
     general = _loosened_general(before, now)
     changes: dict[str, Any] = {field: getattr(before, field) for field, _ in general}
-    if stricter:
-        changes["requirements"] = {**requirements, **stricter}
+    if looser:
+        changes["requirements"] = {**requirements, **{rule.name: rule.spec for rule, _ in looser}}
     # The section was switched off as a whole, which would switch off what is kept, too.
     if before.rules and not now.enabled:
         changes["enabled"] = True
-    differences = [f"{rule.name}: {why}" for rule, why in looser if why] + [why for _, why in general]
-    return (msgspec.structs.replace(now, **changes) if changes else now), differences
+    texts = [f"{rule.name}: {why}" for rule, why in looser]
+    return (msgspec.structs.replace(now, **changes) if changes else now), texts + [why for _, why in general]
 
 
 def loosened_reason(old: "Requirement", new: "Requirement | None") -> str:

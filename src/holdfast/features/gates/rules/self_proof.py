@@ -1,6 +1,7 @@
 """Commands that bring their own proof: `pytest && git commit`."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.flow import TERMINAL, Path
@@ -29,10 +30,12 @@ def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -
     if not acts:
         # Without the act in the line, every way on which it may succeed must have passed the proof.
         return _all_pass(proofs, filter(_may_succeed, analysis.paths))
-    proofs = [command for command in proofs if _ran_where_it_counts(command, one, project)]
     reached = [path for path in analysis.paths if path.ran.keys() & acts]
     # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    return _all_pass(proofs, reached) and {TERMINAL}.issuperset(sink for path in reached for sink in path.outputs)
+    sinks = set(chain.from_iterable(path.outputs for path in reached))
+    return sinks <= {TERMINAL} and _all_pass(
+        [proof for proof in proofs if _ran_where_it_counts(proof, one, project)], reached
+    )
 
 
 def _all_pass(proofs: list[ShellCommand], paths: Iterable[Path]) -> bool:
