@@ -5,15 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.shell.expand import (
-    assigned_value,
-    evaluate_test,
-    expand_word,
-    parse_integer,
-    plain_text,
-    status_of,
-    word_pieces,
-)
+from holdfast.analysis.shell import expand
 from holdfast.analysis.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -93,7 +85,7 @@ def run_builtin(executor: "Executor", call: "Call", path: Path) -> list[Path]:
 def _run_echo(_executor: "Executor", call: "Call", path: Path) -> Status:
     # The words as written, not their fields: a status or captured output is printed as a piece of its own.
     words, newline, escapes = call.own_words, True, False
-    while words and (text := "".join(expand_word(path, words[0]))) in ("-n", "-e", "-ne", "-en", "-E"):
+    while words and (text := "".join(expand.expand_word(path, words[0]))) in ("-n", "-e", "-ne", "-en", "-E"):
         newline, escapes = newline and "n" not in text, escapes or "e" in text
         words.pop(0)
     pieces = _join_words(path, words)
@@ -107,7 +99,7 @@ def _join_words(path: Path, words: list[Word]) -> Pieces:
     pieces: list[OutputPiece] = []
     for number, word in enumerate(words):
         pieces += [OutputPiece(text=" ")] if number else []
-        pieces += word_pieces(path, word)
+        pieces += expand.word_pieces(path, word)
     return tuple(pieces)
 
 
@@ -127,9 +119,9 @@ def _unescape_match(match: re.Match[str]) -> str:
 
 def _run_printf(_executor: "Executor", call: "Call", path: Path) -> Status:
     words = call.own_words
-    texts = ["".join(expand_word(path, word)) for word in words[:3]] + ["", "", ""]
+    texts = ["".join(expand.expand_word(path, word)) for word in words[:3]] + ["", "", ""]
     if texts[0] == "-v" and len(words) > 1:
-        text = plain_text(_format_pieces(path, _unescape_text(texts[2]), words[3:]))
+        text = expand.plain_text(_format_pieces(path, _unescape_text(texts[2]), words[3:]))
         assign_variable(path, texts[1], Value(UNKNOWN if text is None else text))
     else:
         path.write(call.streams.stdout, _format_pieces(path, _unescape_text(texts[0]), words[1:]))
@@ -153,7 +145,7 @@ def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
 def _directive_pieces(path: Path, directive: str, rest: list[Word]) -> Iterable[OutputPiece]:
     if directive == "%%" or not rest:
         return [OutputPiece(text="%")] if directive == "%%" else []
-    pieces = word_pieces(path, rest.pop(0))
+    pieces = expand.word_pieces(path, rest.pop(0))
     return map(_unescape_piece, pieces) if directive.endswith("b") else pieces
 
 
@@ -186,7 +178,7 @@ def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
 
 def _printed_by(path: Path, words: list[Word]) -> list[int]:
     """The invocations whose output is in the words."""
-    return [piece.invocation for word in words for piece in word_pieces(path, word) if piece.invocation >= 0]
+    return [piece.invocation for word in words for piece in expand.word_pieces(path, word) if piece.invocation >= 0]
 
 
 def _run_pwd(_executor: "Executor", call: "Call", path: Path) -> Status:
@@ -204,7 +196,7 @@ def _run_exit(_executor: "Executor", call: "Call", path: Path) -> Status:
     path.control = "return" if call.words[0] == "return" else "exit"
     if len(call.words) == 1:
         return path.status
-    return status_of(path, call.words[1], next(iter(call.own_words), None))
+    return expand.status_of(path, call.words[1], next(iter(call.own_words), None))
 
 
 def _run_jump(_executor: "Executor", call: "Call", path: Path) -> Status:
@@ -253,7 +245,7 @@ def set_positional(path: Path, arguments: list[str]) -> None:
 
 def _run_declare(_executor: "Executor", call: "Call", path: Path) -> Status:
     for assignment in call.node.assignments:
-        value = assigned_value(path, assignment)
+        value = expand.assigned_value(path, assignment)
         assign_variable(path, assignment.name, value, assignment.append)
         if "-n" in call.words:  # Another name of that variable.
             path.variables = {**path.variables, f"&{assignment.name}": value}
@@ -342,7 +334,7 @@ def _run_read(_executor: "Executor", call: "Call", path: Path) -> Status:
 def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value]:
     """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
     pieces = call.streams.stdin or ()
-    text = plain_text(pieces) if pieces and names else None
+    text = expand.plain_text(pieces) if pieces and names else None
     if text is None or not (whole or text.strip()):
         parts = pieces if whole else tuple(piece.through("lines") for piece in pieces)
         return {name: Value(UNKNOWN, parts) for name in names}
@@ -399,12 +391,12 @@ def _sourced_text(executor: "Executor", call: "Call", path: Path, name: str) -> 
     else:
         executor.note_sourced(path, name)
         written = path.outputs.get(join_path(path.cwd, name))
-    return plain_text(written) if written is not None else executor.read_file(join_path(path.cwd, name))
+    return expand.plain_text(written) if written is not None else executor.read_file(join_path(path.cwd, name))
 
 
 def _run_test(_executor: "Executor", call: "Call", path: Path) -> Status:
     words = call.own_words[:-1] if call.words[0] == "[" else call.own_words
-    return evaluate_test(path, tuple(words))
+    return expand.evaluate_test(path, tuple(words))
 
 
 def _run_hash(_executor: "Executor", call: "Call", path: Path) -> Status:
@@ -420,8 +412,8 @@ def _run_enable(_executor: "Executor", _call: "Call", path: Path) -> Status:
 
 def _run_shift(_executor: "Executor", call: "Call", path: Path) -> Status:
     """`"$@"` begins later; where the arguments are not known they stay so."""
-    count, total = parse_integer(call.words[1]) if len(call.words) > 1 else 1, path.variables.get("#")
-    known = parse_integer(total.text) if total is not None else None
+    count, total = expand.parse_integer(call.words[1]) if len(call.words) > 1 else 1, path.variables.get("#")
+    known = expand.parse_integer(total.text) if total is not None else None
     if known is None:
         return SUCCESS
     if count is None or not 0 <= count <= known:

@@ -28,20 +28,9 @@ from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.kinds.base import Finding
 from holdfast.features.gates.kinds.evidence import evidence_of
 from holdfast.features.gates.observations import HEAD
+from holdfast.features.gates.rules import messages
 from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.in_force import any_in_force, note_in_force, review_rules, rules_in_force
-from holdfast.features.gates.rules.messages import (
-    at_start,
-    bypass_line,
-    bypass_message,
-    let_go,
-    not_done,
-    refusal_message,
-    repeated_refusal,
-    text_digest,
-    waiting_line,
-    warning_message,
-)
 from holdfast.features.gates.rules.proof import globs_key
 from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule, acts_of
@@ -315,7 +304,7 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
 def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
     # Where it is unknown whether something was bypassed, it is shown to the person and nothing is refused.
     if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
-        return deny_decision(bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
+        return deny_decision(messages.bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
     findings = [checker.check(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
     return _refuse_tool(checker, event, refused) if refused else _warn_of_amounts(checker, findings)
@@ -325,7 +314,9 @@ def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> 
     before = checker.session.denied
     names = sorted(one.rule.name for one in refused)
     same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
-    text = repeated_refusal(refused) if same else refusal_message(refused, checker.context, event.tool)
+    text = (
+        messages.repeated_refusal(refused) if same else messages.refusal_message(refused, checker.context, event.tool)
+    )
     return deny_decision(text, details=_open_details("refused", refused))
 
 
@@ -340,7 +331,7 @@ def _warn_of_amounts(checker: Checker, findings: Sequence[Finding]) -> Decision 
         return None
     details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
     return Decision(
-        contexts=(Context("gates", "\n".join(map(warning_message, large))),), details=_detail_dicts(*details)
+        contexts=(Context("gates", "\n".join(map(messages.warning_message, large))),), details=_detail_dicts(*details)
     )
 
 
@@ -356,8 +347,8 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     # Where something refused before is done now, the count starts again.
     times = doc.stops if {one.rule.name for one in refused}.issuperset(doc.stop_names) else 0
     if times >= stop.max_refusals:
-        return Decision(notices=(let_go(refused, times),), details=_open_details("let_go", refused))
-    text = not_done(refused, checker.context, stop.max_refusals - times - 1)
+        return Decision(notices=(messages.let_go(refused, times),), details=_open_details("let_go", refused))
+    text = messages.not_done(refused, checker.context, stop.max_refusals - times - 1)
     return deny_decision(text, details=_open_details("stop", refused))
 
 
@@ -397,7 +388,7 @@ def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> D
         return decision
     others = live_sessions(checker.state).others(event.session, event.project)
     findings = [checker.check(rule) for rule in settings.rules]
-    text = at_start(findings, others, settings.hooks.stop.verify_scopes)
+    text = messages.at_start(findings, others, settings.hooks.stop.verify_scopes)
     return Decision(contexts=(Context("gates", text, 70),), notices=decision.notices, details=decision.details)
 
 
@@ -405,10 +396,10 @@ def _decide_notices(checker: Checker, _event: Event, settings: "GateSettings") -
     """What is wrong with the settings, to the person, once per session and change."""
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
     shown_digests = checker.session.told
-    seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
-    waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
+    seen = [f"Gates: {messages.bypass_line(one)}" for one in checker.session.bypassed]
+    waits = [f"Gates: {messages.waiting_line(text)}" for text in settings.waiting]
     notices = [f"Gates: {notice}" for notice in settings.notices]
-    by_digest = {text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
+    by_digest = {messages.text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
     # Digests and not texts are kept, so a notice that changes is shown again.
     unseen = [(digest, text) for digest, text in by_digest.items() if digest not in shown_digests]
     fresh = dict(unseen[:MOST_NOTICES])

@@ -21,17 +21,8 @@ from holdfast.core.kinds.gates_events import GatePayload
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.core.replay import fold_events
 from holdfast.core.transaction import decision_event
-from holdfast.features.gates import events
-from holdfast.features.gates.commands import (
-    Stored,
-    list_codes,
-    live_here,
-    locate_caller,
-    loosened_settings,
-    rules_for,
-    session_of,
-    settings_of,
-)
+from holdfast.features.gates import commands, events
+from holdfast.features.gates.commands import settings_of
 from holdfast.features.gates.events import EVERYWHERE, action_of, branch_ref, keys, repo_or_project
 from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
 from holdfast.features.gates.kinds.base import resolution_text
@@ -181,7 +172,7 @@ MOST_REFUSALS = 100
 def list_places(call: Call) -> dict[str, Any]:
     """Each branch with the sessions that live on it; places with a live session first, then the latest."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for sid, one in sorted(live_here(call).items(), key=lambda item: -item[1].active):
+    for sid, one in sorted(commands.live_here(call).items(), key=lambda item: -item[1].active):
         row = rows.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
         row["sessions"].append({**_live_session_fields(sid, one), "started": one.started})
     for _, doc in BRANCHES.list(call.reader, limit=MOST_PLACES):
@@ -239,7 +230,7 @@ def list_attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
     pauses = [pause for _, pause in PAUSES.list(call.reader, limit=50) if pause.holds(call.now)]
     lines = [f"gates are paused {_pause_text(pause)}" for pause in pauses]
-    differences = list(dict.fromkeys(text for _, _, looser in loosened_settings(call) for text in looser))
+    differences = list(dict.fromkeys(text for _, _, looser in commands.loosened_settings(call) for text in looser))
     waiting = [waiting_line(text) for text in differences]
     seen = ATTENTIONS.load(call.reader, events.ATTENTION_REF.key) or Attention()
     lines += [*waiting, *(one.text for one in seen.recent(call.now))]
@@ -259,15 +250,18 @@ def _pause_text(pause: Pause) -> str:
 
 
 def gate_status(call: Call) -> dict[str, Any]:
-    settings = rules_for(call)
-    session = session_of(call, needed=False)
-    checker = Checker(Stored(call.reader), _context_now(call, session, settings))
+    settings = commands.rules_for(call)
+    session = commands.session_of(call, needed=False)
+    checker = Checker(commands.Stored(call.reader), _context_now(call, session, settings))
     doc, shown = checker.session, list_attention(call)
     return {
         "session": session, "agent": doc.agent, "project": call.project, "branch": checker.context.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
         "requirements": [_requirement_status(checker, rule, doc.triggered, settings) for rule in settings.rules],
-        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.context.worktree],
+        "sessions": [
+            _live_session_fields(sid, one)
+            for sid, one in commands.live_here(call).items() if one.place == checker.context.worktree
+        ],
         "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
@@ -275,7 +269,7 @@ def gate_status(call: Call) -> dict[str, Any]:
 
 def _context_now(call: Call, session: str, settings: GateSettings) -> RequestContext:
     """Looks at the files, so that the status says what the next refusal would say."""
-    context = locate_caller(call, session)
+    context = commands.locate_caller(call, session)
     if not context.worktree.endswith("/.git") or not any(rule.kind.is_proven for rule in settings.rules):
         return context
     return dataclasses.replace(context, content=look_at_content(call.project, settings))
@@ -407,6 +401,6 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "explain": explain_decision,
     "replay": replay_rules,
     "places": list_places,
-    "codes": list_codes,
+    "codes": commands.list_codes,
     "refused": list_refused,
 }
