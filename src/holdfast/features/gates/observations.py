@@ -29,7 +29,7 @@ from holdfast.features.gates.looking import only_looks
 from holdfast.features.gates.own_parts import read_script, real_path, touched_parts
 from holdfast.features.gates.rules.in_force import any_in_force
 from holdfast.features.gates.rules.self_proof import is_named_by
-from holdfast.features.gates.rules.tool_commands import CAMEL, command_of
+from holdfast.features.gates.rules.tool_commands import command_of, has_word, plain_name, tools
 from holdfast.features.gates.rules.triggered import triggered_rules
 
 if TYPE_CHECKING:
@@ -46,22 +46,6 @@ GIT_S = 0.3
 CONTENT_S = 0.15
 OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
-)
-# A word of the tool's name says that it writes; `_` joins the words after camel case was split.
-_WRITING_TOOL = lazy_pattern(
-    r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|overwrite|str)(?:_|$)",
-    re.IGNORECASE,
-)
-_READING_TOOL = lazy_pattern(
-    r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
-    re.IGNORECASE,
-)
-# Keys under which tools take a path: `file_path`, `uri`, `destination`.
-_PATH_KEY = lazy_pattern(
-    r"^path|(?:path|file|filename|uri|notebook|document|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE
-)
-_CONTENT_KEY = lazy_pattern(
-    r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
 )
 LONGEST_PATH = 4096
 _HOME_VARIABLE = lazy_pattern(r"\$HOME\b|\$\{HOME\}")
@@ -108,7 +92,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     data.written = resolve_links(data.paths) if data.action == "edit" else data.written
     if data.action in RUNNING and (command := command_of(event)):
         _observe_command(data, command, root)
-    if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
+    if data.action in ("mcp", "other") and writes_files(event.tool, data.input):
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = touched_parts(event, data)
     if data.repo:
@@ -221,12 +205,11 @@ def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
 
 def writes_files(tool: str, tool_input: dict[str, Any]) -> bool:
     """By its name; else by having both a file and something to put into it."""
-    name = CAMEL.sub("_", tool)
-    if _WRITING_TOOL.search(name):
-        return True
+    name = plain_name(tool)
+    if has_word(name, tools().writes) or has_word(name, tools().reads):
+        return has_word(name, tools().writes)
     keys = [key for key, _ in _strings_in(tool_input)]
-    contents = any(_CONTENT_KEY.search(key) for key in keys)
-    return not _READING_TOOL.search(name) and contents and any(_PATH_KEY.search(key) for key in keys)
+    return all(any(re.search(kind, key) for key in keys) for kind in (tools().content_key, tools().path_key))
 
 
 def _named_files(tool_input: dict[str, Any], cwd: str) -> list[str]:
@@ -235,7 +218,7 @@ def _named_files(tool_input: dict[str, Any], cwd: str) -> list[str]:
     for key, value in _strings_in(tool_input):
         if "+++" in value or "*** " in value:
             names += patched_files(value)
-        elif _PATH_KEY.search(key) and "\n" not in value:
+        elif re.search(tools().path_key, key) and "\n" not in value:
             names.append(value)
     plain = (name for name in map(_without_scheme, names) if "://" not in name and len(name) <= LONGEST_PATH)
     return [os.path.normpath(os.path.join(cwd, name)) for name in islice(plain, MOST_FILES)]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,28 +14,21 @@ from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.gates.rules.tool_commands import command_of, named_acts
+from holdfast.features.gates.rules.tool_commands import action_of_tool, command_of, named_acts
 
 if TYPE_CHECKING:
     from holdfast.features.gates.kinds.base import RequirementKind
     from holdfast.features.gates.settings import Requirement, Trigger
 
 CLAUDE = "claude-code"
-ACTION_OF = {
-    **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
-    **dict.fromkeys(("Bash", "PowerShell"), "shell"),
-    **dict.fromkeys(("Agent", "Task"), "agent"),
-    **dict.fromkeys(("Skill", "SlashCommand"), "skill"),
-    **dict.fromkeys(("EnterPlanMode", "ExitPlanMode"), "plan"),
-    **dict.fromkeys(("WebFetch", "WebSearch"), "web"),
-    **dict.fromkeys(("Glob", "Grep"), "search"),
-    "Read": "read",
-}
-"""Rules are written in Claude Code's names and hold in every agent: there they go by what the tool does."""
-ACTIONS = frozenset(ACTION_OF.values()) | {"mcp", "todo", "ask", "other"}
 # Agents and MCP servers bring tools of any name; the table is emptied when it holds so many.
 MOST_TOOLS = 500
 Test = Callable[[Event], bool]
+
+
+@cache
+def actions() -> frozenset[str]:
+    return frozenset(action_of_tool().values()) | {"mcp", "todo", "ask", "other"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +159,7 @@ def _edits_something(event: Event) -> bool:
 
 
 def _tool_action(tool: str) -> str:
-    return tool if tool in ACTIONS else ACTION_OF.get(tool, "")
+    return tool if tool in actions() else action_of_tool().get(tool, "")
 
 
 def _names_tool(tool: str) -> Test:
@@ -174,9 +168,9 @@ def _names_tool(tool: str) -> Test:
         # A rule for `Edit` holds for that tool and for tools that Claude Code does not have;
         # a rule for the action `edit` holds for everything that may write.
         return lambda event: (
-            event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
+            event.tool == tool or (_is_edit(event) and (tool in actions() or event.tool not in action_of_tool()))
         )
-    if tool in ACTIONS:
+    if tool in actions():
         return lambda event: _action_of(event) == action
     if not action:
         return lambda event: event.tool == tool
