@@ -1,4 +1,4 @@
-"""The public face of this package: what a command did, given the exit status and the output that were reported."""
+"""Reads what a command did from its text, exit status and output."""
 
 import re
 from collections.abc import Callable
@@ -14,14 +14,13 @@ from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_
 from holdfast.analysis.shell.programs import finish_shell
 from holdfast.analysis.shell.syntax import UNKNOWN
 
-# 128 and the number of a signal.
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
-"""Codes that may mean that the shell itself was ended from outside."""
+"""128 + signal: the shell itself may have been killed."""
 MAX_TAIL = 2_000
 # How many commands are cached, and the longest that is, in characters.
 MOST_KEPT, LONGEST_KEPT = 256, 8_000
 MAX_UNCUT = 3_000
-"""Output that is shorter was not cut by the agent."""
+"""Agents cut longer output."""
 
 
 class Ran(StrEnum):
@@ -31,14 +30,14 @@ class Ran(StrEnum):
 
 
 class ShellCommand(msgspec.Struct):
-    """One program of the command, with what the reported exit status tells of it."""
+    """One program of the command, with what the exit status shows about it."""
 
     invocation: Invocation
     ran: Ran
     exit_code: int | None
     """Its own exit code where it is known; -1 means that it failed with a code that is not known."""
     pending: bool = False
-    """It was started in the background and nobody waited for its end."""
+    """Started in the background and not waited for."""
     interrupted: bool = False
     """The shell may have been ended by a signal before it was done."""
     visible: Pieces = ()
@@ -56,25 +55,24 @@ class ShellCommand(msgspec.Struct):
 class Analysis(msgspec.Struct):
     commands: list[ShellCommand] = []
     terminal: Pieces = ()
-    """What reached the terminal, in order, on the ways that fit the report."""
+    """What reached the terminal, in order, on the paths that fit."""
     defined: tuple[str, ...] = ()
-    """Functions the command defined."""
     problem: str = ""
-    """Why nothing can be said; empty when the command was followed."""
+    """Why the command was not followed; else empty."""
     paths: list[Path] = []
-    """The ways that fit the report."""
+    """The paths that fit exit status and output."""
     killed: bool = False
     sourced: tuple[str, ...] = ()
-    """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
+    """Files the shell sources (`. FILE`); not followed here."""
     run_later: tuple[str, ...] = ()
     """Shell texts of traps and aliases, not followed here."""
     redirected: tuple[tuple[int, str], ...] = ()
-    """How many programs came before, and the file that output was sent to then."""
+    """How many programs came before the redirection, and its file."""
     reads_files: bool = False
-    """Files of the repository decide what it does: the same text may mean something else the next time."""
+    """Repository files decide what it does, so the result is not cached by text."""
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
-        """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
+        """Keep the paths on which these invocations ran and ended like this. True if that excludes any."""
         fitting = [
             path for path in self.paths if all(index in path.ran for index in ran) and _path_agrees(path, succeeded)
         ]
@@ -87,7 +85,7 @@ class Analysis(msgspec.Struct):
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """The ways a command can take, before it is known how it ended. Shared: nobody changes it."""
+    """The paths a command can take, whatever its end. Cached and shared; do not change it."""
 
     invocations: list[Invocation] = []
     paths: list[Path] = []
@@ -107,7 +105,7 @@ def analyse_command(
     cwd: str | None = None,
     read_file: ReadFile | None = None,
 ) -> Analysis:
-    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
+    """Never raises: what cannot be followed is returned as a problem. Pass None for output that was not reported."""
     walk = _walk_command(text, cwd or ".", _cd_errors(text, stdout, stderr), read_file)
     if walk.problem:
         return Analysis(problem=walk.problem)
@@ -115,13 +113,13 @@ def analyse_command(
 
 
 def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
-    """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
+    """Cache an answer that depends on the command's text alone: agents repeat commands."""
     kept = lru_cache(MOST_KEPT)(judge)
     return lambda text: kept(text) if len(text) <= LONGEST_KEPT else judge(text)
 
 
 def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
-    """The lines in which the shell says that it could not go to a folder."""
+    """The lines in which `cd` fails."""
     if "cd" not in text:
         return ""
     shown = [
@@ -142,7 +140,7 @@ def _walk_command(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 
 @lru_cache(MOST_KEPT)
 def _walk_without_files(text: str, cwd: str, cd_errors: str) -> _Walk:
-    """Kept, because several readers ask for the same command before and after it ran."""
+    """Cached: several readers ask about a command before and after it ran."""
     return _follow_paths(text, cwd, cd_errors)
 
 
@@ -209,7 +207,7 @@ def _fits_exit(path: Path, status: Status, code: int) -> bool:
     if status.kind == "of":
         return _assume_code(path, status.invocation, code)
     if status.kind == "not":
-        # A negation ends with 0 or 1, nothing else.
+        # A negation ends with 0 or 1.
         return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
     if status.kind == "all":
         return _fits_all(path, status.members, code)
@@ -227,7 +225,7 @@ def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
 
 def _assume_code(path: Path, index: int, code: int) -> bool:
     assumed = path.assumed.get(index)
-    # A code that was only known not to be 0 is known now.
+    # Until now it was only known not to be 0.
     if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
         path.assumed[index] = code
         return True
@@ -235,15 +233,15 @@ def _assume_code(path: Path, index: int, code: int) -> bool:
 
 
 def _fits_text(path: Path, stdout: str) -> bool:
-    """What the command itself printed must be in the output, and what it printed last at its end.
+    """Whether the output contains what the command itself prints, its last text at the end.
 
-    A printed status is learnt from.
+    A printed exit status is recorded.
     """
     if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
         return False
     last = _printed_last(path)
     pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
-    # A job in the background may print behind it.
+    # A background job may print later.
     if path.pending or len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
@@ -295,7 +293,7 @@ def _exit_code(invocation: Invocation, codes: set[int | None], killed: bool) -> 
 
 
 def _terminal_output(paths: list[Path]) -> Pieces:
-    """Of several ways the longest output first, and what only the others print behind it."""
+    """The longest output first, then what only other paths print."""
     printed = [path.outputs.get(TERMINAL, ()) for path in paths]
     if len(printed) == 1:
         return printed[0]

@@ -1,4 +1,4 @@
-"""Commands of the shell itself that change what follows."""
+"""Shell builtins."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ _ESCAPE = lazy_pattern(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
 
 
 def assign_variable(path: Path, name: str, value: Value, append: bool = False) -> None:
-    """Sets a variable of the shell; a search path that leads to other programs is remembered."""
+    """Sets a shell variable; a PATH that leads to other programs marks the path as tampered."""
     if append:
         value = _append_value(path.variables.get(name), value)
     path.variables = {**path.variables, name: value}
@@ -129,10 +129,10 @@ def _run_printf(_executor: "Executor", call: "Call", path: Path) -> Status:
 
 
 def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
-    """The format with each directive replaced by its word; used again while words are left."""
+    """Fills the format, repeatedly while words are left."""
     pieces: list[OutputPiece] = []
     rest = list(words)
-    # A bound on the rounds, for a format that is given very many words.
+    # Bounds the rounds for very many words.
     for _ in range(50):
         # Text and directives in turn.
         for at, text in enumerate(_PRINTF.split(form)):
@@ -159,12 +159,12 @@ def _run_cd(executor: "Executor", call: "Call", path: Path) -> Status:
     else:
         folder = join_path(path.cwd, target) if UNKNOWN not in target else _unknown_folder(executor, call, path)
     path.cwd, path.directories = folder, (*path.directories, path.cwd)
-    # Its complaint may have gone into a file: that none is seen proves nothing.
+    # Its error may have been redirected.
     return UNKNOWN_STATUS if call.node.redirects else SUCCESS
 
 
 def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
-    """`cd "$(git rev-parse --show-toplevel)"` and `cd "$GITHUB_WORKSPACE"` go to the root by custom; else nobody knows."""
+    """The root for `cd "$(git rev-parse --show-toplevel)"` and `cd "$GITHUB_WORKSPACE"`, else unknown."""
     if not call.node.words:
         return UNKNOWN
     word = call.node.words[-1]
@@ -332,7 +332,7 @@ def _run_read(_executor: "Executor", call: "Call", path: Path) -> Status:
 
 
 def _read_values(call: "Call", names: list[str], whole: bool) -> dict[str, Value]:
-    """A line, or for `mapfile` all lines, that the command itself spells out; else each name gets an unknown part of it."""
+    """The line (for `mapfile` all lines) if the command spells it out; else each name gets an unknown part of the input."""
     pieces = call.streams.stdin or ()
     text = expand.plain_text(pieces) if pieces and names else None
     if text is None or not (whole or text.strip()):
@@ -411,7 +411,7 @@ def _run_enable(_executor: "Executor", _call: "Call", path: Path) -> Status:
 
 
 def _run_shift(_executor: "Executor", call: "Call", path: Path) -> Status:
-    """`"$@"` begins later; where the arguments are not known they stay so."""
+    """Drops arguments; unknown arguments stay unknown."""
     count, total = expand.parse_integer(call.words[1]) if len(call.words) > 1 else 1, path.variables.get("#")
     known = expand.parse_integer(total.text) if total is not None else None
     if known is None:

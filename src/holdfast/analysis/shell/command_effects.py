@@ -1,4 +1,4 @@
-"""What a command is about to do, in a spelling that rules can be tried on: `FOO=1 /usr/bin/git -C x 'commit'` is `git commit`.
+"""What a command is about to do, in a normal form for rules: `FOO=1 /usr/bin/git -C x 'commit'` is `git commit`.
 
 Every program that the command may start is one reading; words that are only arguments (of grep, of echo, of a commit
 message) are none.
@@ -32,13 +32,13 @@ from holdfast.analysis.shell.written_files import code_of, written_files
 
 MAX_READINGS, MAX_DEPTH = 300, 4
 BLANK = "\u2423"
-"""Stands for a blank inside of one word: `-m 'make deploy'` is one word and no command."""
+"""Replaces a blank inside a word: `-m 'make deploy'` is one word, not a command."""
 
 _NO_FILES = frozenset((TERMINAL, STDOUT, STDERR, NULL))
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
 _TAKES_VALUE = re.compile(r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file)$")
-# What tasks of these names do is known by custom.
+# Tasks with these names are harmless by convention.
 _CUSTOMARY = re.compile(
     r"(?i)test|spec|lint|check|build|fmt|format|type|dev|start|watch|compile|clean|install|serve|doc|ci\b|bench|cover|help|list|e2e|unit"
 )
@@ -56,15 +56,15 @@ class CommandActs(msgspec.Struct, frozen=True):
     writes: tuple[str, ...] = ()
     """Files it writes, as far as the command shows; joined with the folder it is in."""
     hidden: tuple[str, ...] = ()
-    """What it runs that cannot be read: a text from elsewhere, a name that is not known."""
+    """What it runs that cannot be read: text from elsewhere, unknown names."""
     rewritten: tuple[str, ...] = ()
-    """Scripts and recipes that it both writes and runs, by the names of `meanings`: what lay there before says nothing."""
+    """Scripts and recipes that it both writes and runs, by their names in `meanings`."""
     problem: str = ""
     """Why it could not be followed; then `readings` is the text itself."""
 
 
 def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None = None) -> CommandActs:
-    """`meanings`: what names stand for that only the disk tells (`git ci`, `npm run ship`, `./deploy.sh`), as shell text."""
+    """`meanings`: shell text for names that only the disk resolves (`git ci`, `npm run ship`, `./deploy.sh`)."""
     text, whole = shorten_command(command)
     acts = _read_acts(text, cwd, tuple(sorted((meanings or {}).items())))[0]
     return acts if whole else msgspec.structs.replace(acts, hidden=(*acts.hidden, "the end of a very long command"))
@@ -72,7 +72,7 @@ def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None =
 
 @lru_cache(2_000)
 def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) -> tuple[CommandActs, tuple[str, ...]]:
-    """With the names that the disk may know more about."""
+    """Also returns the names that the disk could resolve."""
     reader = _Reader(dict(meanings))
     reader.read(command, cwd, 0)
     acts = CommandActs(
@@ -121,7 +121,7 @@ class _Reader:
             self.read(later, cwd, depth + 1)
 
     def _note_unfollowed(self, text: str, problem: str) -> None:
-        """`problem` is empty for a text inside of the command, of which every line may be one."""
+        """`problem` is empty for nested text; each of its lines may be a command."""
         self.problem = self.problem or problem
         if not problem:
             self.hidden.append("a script that could not be followed")
@@ -153,7 +153,7 @@ class _Reader:
             self.read(text, command.invocation.cwd, depth + 1)
 
     def _plain_call(self, command: ShellCommand) -> tuple[str, list[str]]:
-        """The program and its words, by the name that rules know: `hub commit` and `git-commit` are `git commit`."""
+        """The program by the name in rules: `hub commit` and `git-commit` are `git commit`."""
         words = command.words
         if words[0] in _BEFORE_PROGRAM and len(words) > 1:
             words = words[1:]
@@ -193,7 +193,7 @@ class _Reader:
         del self.hidden[known:]
 
     def _other(self, name: str, words: list[str], _command: ShellCommand) -> list[str]:
-        """The whole, and without the options (and their values) that stand before the first operand."""
+        """Readings of the whole command, and without the options before its first operand."""
         arguments = words[1:]
         if name in word_list("dry_programs") and _is_dry_run(arguments):
             return []
@@ -256,7 +256,7 @@ class _Reader:
         return [make_recipe(rules, target) for target in call.targets or [""]]
 
     def _shell(self, name: str, words: list[str], command: ShellCommand) -> list[str]:
-        """A shell whose text the parse could not follow."""
+        """A shell whose text was not followed."""
         if "--version" in words or "--help" in words:
             return []
         self._other(name, words, command)
@@ -273,7 +273,7 @@ class _Reader:
         return []
 
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
-        """What the disk knows of the name: an alias, a recipe, a script."""
+        """Aliases, recipes and scripts behind the name."""
         if name in ("make", "gmake") and parse_make(words).runs_nothing:
             return []
         keys = _meaning_keys(name, words, cwd)
@@ -290,7 +290,7 @@ class _Reader:
         return meanings
 
     def _texts_of(self, key: str) -> list[str]:
-        """What a name stands for on disk, and as the command itself writes it before it runs it."""
+        """The text on disk, and the text that the command itself writes before it runs it."""
         if any(is_source_of(key, file) for file in self.writes):
             self.rewritten.append(key)
         own = find_meaning(key, self._texts) if self._texts and key not in self._used else ""
@@ -313,7 +313,7 @@ def program_name(word: str) -> str:
 
 
 def _written_texts(analysis: Analysis) -> dict[str, str]:
-    """Files whose whole new text stands in the command: of heredocs, `echo` and `printf`."""
+    """Files whose new text is in the command: from heredocs, `echo`, `printf`."""
     sinks = {sink: pieces for path in analysis.paths for sink, pieces in path.outputs.items()}
     texts = {
         sink: literal_text(pieces)
@@ -324,7 +324,7 @@ def _written_texts(analysis: Analysis) -> dict[str, str]:
 
 
 def _with_arguments(text: str, arguments: list[str]) -> str:
-    """A script as it is called: `$1` is what stands behind its name."""
+    """Sets `$1` and the rest for a script."""
     return f"set -- {join_words(arguments)}\n{text}" if arguments else text
 
 
@@ -356,7 +356,7 @@ def _join_command(name: str, arguments: Iterable[str]) -> str:
 
 
 def _alias_command(value: str, rest: list[str]) -> str:
-    """What git makes of an alias: a shell text behind `!`, else a verb with arguments."""
+    """`!TEXT` is shell text; any other alias is a verb with arguments."""
     tail = join_words(rest)
     return f"{value[1:]} {tail}" if value.startswith("!") else f"git {value} {tail}"
 

@@ -1,4 +1,4 @@
-"""Follows a syntax tree along every way the shell can take, without running anything."""
+"""Follows a syntax tree along every path the shell can take, without running anything."""
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -23,17 +23,17 @@ from holdfast.analysis.shell.parse import ShellTooLarge, parse_command
 from holdfast.analysis.shell.redirects import apply_redirect, file_name
 from holdfast.analysis.shell.syntax import UNKNOWN, Node, Part, Redirect, Word
 
-# Ways that are followed side by side; where there are more, those that are alike are merged.
+# Paths followed at once; beyond that, similar ones are merged.
 MAX_PATHS = 24
-# Nodes visited in one walk: a bound on the time, because a hook waits for it.
+# Nodes visited per walk, because a hook waits for it.
 MAX_STEPS = 400
-# How deep functions, nested shells and rounds of loops may lie inside one another.
+# Nesting of functions, shells and loop rounds.
 MAX_CALLS = 12
-# A `for` over more values is followed once, as if they were not known.
+# A `for` over more values is followed once, with an unknown value.
 MAX_ITERATIONS = 12
 MAX_BRANCHES = 60
 MAX_INNER_CHARACTERS = 40_000
-"""Of all texts together that the command hands to shells and `eval`."""
+"""For all texts that the command passes to shells and `eval`, together."""
 
 ReadFile = Callable[[str], str | None]
 """The text of a script by its path as written, or None when it is not there or not to be read."""
@@ -51,11 +51,11 @@ class Executor:
         self.background = 0
         self.looping = 0
         self.run_later: list[str] = []
-        """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        """Shell text for later: signal traps, aliases."""
         self.redirected: list[tuple[int, str]] = []
-        """How many programs had been met before, and the file that output was sent to then."""
+        """How many programs came before the redirection, and its file."""
         self.sourced: dict[str, None] = {}
-        """Files that a shell reads commands from, besides scripts that are started by name."""
+        """Files that the shell sources."""
         self._known: dict[tuple[object, ...], int] = {}
         self._steps = 0
         self._inner_characters = 0
@@ -64,11 +64,11 @@ class Executor:
     # ── every node ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, node: Node, path: Path, streams: Streams, checked: bool = False) -> list[Path]:
-        """`checked`: somebody looks at the status, so `set -e` does not end the shell here."""
+        """`checked`: the status is tested, so `set -e` does not apply here."""
         self._steps += 1
         if self._steps > MAX_STEPS or len(self.context) > MAX_CALLS:
             raise ShellTooLarge
-        # On its way out by exit, return, break or continue: what lies between is not run.
+        # After exit, return, break or continue nothing more runs here.
         if path.control:
             return [path]
         # `set -n`: the shell reads on and runs nothing.
@@ -80,7 +80,7 @@ class Executor:
         return [done for path in paths for done in self.run(node, path, streams, checked)]
 
     def after(self, path: Path, checked: bool) -> list[Path]:
-        """What `set -e` makes of a status that nobody looks at."""
+        """Applies `set -e` to a status that is not tested."""
         if checked or "errexit" not in path.options or path.control:
             return [path]
         good, bad = split_path(path, path.status)
@@ -89,14 +89,14 @@ class Executor:
         return good + bad
 
     def parse(self, text: str) -> Node:
-        """A text inside of the command; the same bounds hold for all of them together."""
+        """Parses nested text within a total bound."""
         self._inner_characters += len(text)
         if self._inner_characters > MAX_INNER_CHARACTERS:
             raise ShellTooLarge
         return parse_command(text)
 
     def read_file(self, path: str) -> str | None:
-        """The text of a file of the repository, where it may be read. What it says can be different the next time."""
+        """The text of a repository file; makes the result uncacheable."""
         self.asked_for_files = True
         return self._read_file(path) if self._read_file else None
 
@@ -104,7 +104,7 @@ class Executor:
         file = file_name(path, name)
         if not name or UNKNOWN in file:
             return
-        # A file that this very command wrote: its text is known without a look at the disk.
+        # The text of a file that this command wrote is known.
         written = path.outputs.get(file)
         if written is None:
             self.sourced[file] = None
@@ -211,7 +211,7 @@ class Executor:
         return done
 
     def _run_subshell(self, body: Node, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        """Its own EXIT trap may give it another status; that of the shell around it is not its own."""
+        """Runs its own EXIT trap, not that of the outer shell."""
         path.trap = None
         return [end for one in self.run(body, path, streams, checked) for end in programs.finish_shell(self, one)]
 
@@ -233,7 +233,7 @@ class Executor:
         return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
 
     def while_(self, node: syntax.While, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        """How often it goes round is unknown: once is followed, nothing is concluded from it."""
+        """The number of rounds is unknown: one is followed, and nothing is concluded from it."""
         streams = self.redirect(path, node.redirects, streams)
         before = path.clone()
         tested = self._looped(node.condition, path, streams)
@@ -249,7 +249,7 @@ class Executor:
     def _blurred(self, before: Path, path: Path) -> Path:
         path.control = "" if path.control in ("break", "continue") else path.control
         path.status = UNKNOWN_STATUS
-        # What was assumed or run in a round holds for that round only, if there was one at all.
+        # Assumptions hold for one round only.
         path.assumed = {k: v for k, v in path.assumed.items() if k in before.assumed}
         path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
         return path
@@ -269,7 +269,7 @@ class Executor:
     def _endless(self, node: syntax.For, path: Path, streams: Streams) -> list[Path]:
         before = path.clone()
         values = expand_words(path, node.values)
-        # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
+        # For a single pattern, writes are reported with the pattern.
         path.variables[node.variable] = Value(values[0] if len(values) == 1 and UNKNOWN not in values[0] else UNKNOWN)
         once = self._looped(node.body, path.clone(), streams)
         return [self._blurred(before, path), self._blurred(before, once)]
@@ -279,7 +279,7 @@ class Executor:
         going, done = [path], list[Path]()
         outer = self.context
         for number, value in enumerate(values):
-            # The round is part of an invocation's identity: every round starts programs of its own.
+            # Every round starts invocations of its own.
             self.context = (*outer[:MAX_CALLS], number + 1)
             for one in going:
                 one.variables[node.variable] = Value(value)
@@ -308,7 +308,7 @@ class Executor:
         return [*paths, path]
 
     def function(self, node: syntax.Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        # bash calls this one by itself, for a name that it does not find.
+        # bash calls it for unknown names.
         called = self.run(node.body, path.clone(), streams, True) if node.name == "command_not_found_handle" else []
         path.functions = {**path.functions, node.name: node.body}
         path.status = SUCCESS
@@ -335,7 +335,7 @@ class Executor:
             *(word for value_words in values for word in value_words),
             *(r.target for r in node.redirects),
         )
-        # Substitutions run before the command does, those of assignments and redirections too.
+        # Substitutions run first, including those in assignments and redirections.
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -361,7 +361,7 @@ class Executor:
         call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
-            # A simple command replaces PIPESTATUS by its own status, which stands in `status`.
+            # A simple command resets PIPESTATUS to its own `status`.
             one.pipestatus = ()
         return paths
 
@@ -386,7 +386,7 @@ class Executor:
         return paths
 
     def _run_beside(self, body: Node, path: Path, before: Path) -> list[Path]:
-        """The program that reads what is written into `>(…)`: it runs beside the command and gives it no status."""
+        """The reader behind `>(…)` runs in parallel and does not affect the status."""
         self.background += 1
         paths = self.run(body, path, Streams(None, self.sink()), True)
         self.background -= 1
@@ -426,14 +426,14 @@ class Executor:
         return file_name(path, name)
 
     def file_pieces(self, path: Path, name: str, unknown: OutputPiece) -> Pieces:
-        """What is in a file, as far as the command wrote it."""
+        """What the command wrote into a file so far."""
         file = file_name(path, name)
         return path.outputs.get(file, (unknown,)) if UNKNOWN not in file else (unknown,)
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def invocation(self, path: Path, node: syntax.Simple, made: Invocation) -> Invocation:
-        """The record for this command here; the same on every path that reaches it in the same state."""
+        """The record of this command; shared by paths that reach it in the same state."""
         # By node and not by text: the same words at two places are two programs.
         key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
         index = self._known.get(key)

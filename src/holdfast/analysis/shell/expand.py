@@ -1,4 +1,4 @@
-"""What the words of a command become: fields of text, pieces of output where they are printed, and the outcome of conditions."""
+"""Expands words to fields or output pieces, and evaluates conditions."""
 
 import operator
 import re
@@ -9,7 +9,7 @@ from holdfast.analysis.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Piec
 from holdfast.analysis.shell.syntax import UNKNOWN, Assignment, Part, Word
 from holdfast.analysis.shell.word_lists import word_list
 
-# At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
+# At most 18 digits: Python refuses very long integers.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 # `{a,b}` or `{1..9}`, without blanks or further braces inside.
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
@@ -43,7 +43,7 @@ def lookup_variable(path: Path, name: str) -> Value | None:
 
 
 def parse_integer(text: str) -> int | None:
-    """None for anything that a shell would not take for a whole number of ordinary size."""
+    """None unless it is an integer of ordinary size."""
     return int(text) if _INTEGER.fullmatch(text) else None
 
 
@@ -90,7 +90,7 @@ _PATTERN = re.compile(r"[*?\[\\'\"]")
 
 
 def _changed_value(path: Path, part: Part) -> Value:
-    """A value that is changed as it is taken, where all of it is plain text."""
+    """Applies operations such as `${x//a/b}` to known text."""
     match = _OPERATION.match(part.operator)
     value = lookup_variable(path, match[2]) if match else None
     text = value_text(value) if value is not None else UNKNOWN
@@ -194,7 +194,7 @@ def _word_fields(path: Path, word: Word) -> list[str]:
 
 def _split_fields(path: Path, text: str) -> list[str]:
     separators = path.variables.get("IFS")
-    # Without a separator that can be seen, text is split at blanks as by default.
+    # Blank or unknown IFS: split at blanks.
     if separators is None or separators.pieces or not separators.text.strip() or UNKNOWN in separators.text:
         return text.split()
     return re.split(f"[{re.escape(separators.text)}]", text)
@@ -226,7 +226,7 @@ def _brace_options(inner: str) -> list[str]:
         return inner.split(",")
     first, last = (int(end) for end in inner.split(".."))
     step = 1 if last >= first else -1
-    # Cut before it is made a list: a range may name thousands of millions.
+    # Cut first: a range may name billions.
     return [str(number) for number in range(first, last + step, step)[:MAX_FIELDS]]
 
 

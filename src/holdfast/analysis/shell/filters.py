@@ -1,4 +1,4 @@
-"""Programs that pass text on, and how much of it they leave as it was."""
+"""Filters, and how much of their input they keep."""
 
 import itertools
 import re

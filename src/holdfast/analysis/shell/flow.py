@@ -1,4 +1,4 @@
-"""The ways a command can take: which programs were started on each, what is assumed of them, and where output went."""
+"""The paths a command can take: the programs started, what is assumed about them, and where output went."""
 
 from typing import TypeAlias
 
@@ -58,7 +58,7 @@ Pieces: TypeAlias = tuple[OutputPiece, ...]
 
 
 def literal_text(pieces: Pieces | None) -> str:
-    """What the command itself spells out of it."""
+    """The part that the command itself spells out."""
     return "".join(piece.text for piece in pieces or () if piece.invocation < 0)
 
 
@@ -96,7 +96,7 @@ class Invocation(msgspec.Struct):
 
 
 class Path(msgspec.Struct):
-    """One way the shell may have gone, with its state at this point."""
+    """One path through the command, with the state of the shell."""
 
     cwd: str = "."
     status: Status = SUCCESS
@@ -131,7 +131,7 @@ class Path(msgspec.Struct):
 
     def clone(self) -> "Path":
         copy = msgspec.structs.replace(self)
-        # What is changed in place is copied; all else is only ever replaced.
+        # Copies what is changed in place.
         copy.ran = dict(self.ran)
         copy.assumed = dict(self.assumed)
         copy.outputs = dict(self.outputs)
@@ -147,19 +147,19 @@ class Path(msgspec.Struct):
         self.outputs[target] = self.outputs.get(target, ()) + pieces
 
     def mark_unfinished(self, before: "Path") -> None:
-        """What a job writes into files while others read them: at first they hold what they held before."""
+        """Marks what a background job wrote: readers may still see the old content."""
         for sink, pieces in self.outputs.items():
             if sink != TERMINAL and not sink.startswith("&") and pieces != before.outputs.get(sink):
                 self.outputs[sink] = tuple(piece.through(UNFINISHED) for piece in pieces)
 
     def mark_finished(self) -> None:
-        """Time went by: what a job wrote can be read."""
+        """After a wait: what a job wrote can be read."""
         for sink, pieces in self.outputs.items():
             if sink != TERMINAL and any(UNFINISHED in piece.filters for piece in pieces):
                 self.outputs[sink] = tuple(_finished_piece(piece) for piece in pieces)
 
     def restore_shell(self, before: "Path") -> None:
-        """The end of a subshell: what it changed in the shell itself is gone, what it did in the world stays."""
+        """Ends a subshell: its changes to the shell are dropped, its effects stay."""
         self.cwd, self.control = before.cwd, ""
         self.variables, self.exported = before.variables, before.exported
         self.functions, self.aliases = before.functions, before.aliases
@@ -195,7 +195,7 @@ def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
         return [path], [other]
     if status.kind == "failed":
         return [], [path]
-    # Both ways are possible, and neither tells anything about a program.
+    # Both are possible.
     other = path.clone()
     if path.status == status:
         path.status, other.status = SUCCESS, FAILED_STATUS
@@ -208,7 +208,7 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
         return [path], []
     if len(open_members) == 1:
         return split_path(path, open_members[0])
-    # Which member failed is not known, so the failing way assumes nothing.
+    # It is unknown which member failed.
     other = path.clone()
     good: list[Path] = [path]
     for member in open_members:
@@ -217,7 +217,7 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
 
 
 def merge_paths(paths: list[Path], limit: int) -> list[Path]:
-    """Paths that differ only in what is assumed become one that assumes less, when there are too many."""
+    """Above the limit, merges paths that differ only in their assumptions."""
     if len(paths) <= limit:
         return paths
     merged: dict[tuple[object, ...], Path] = {}
@@ -244,7 +244,7 @@ def _join_paths(path: Path, other: Path) -> None:
 
 
 def merge_all(paths: list[Path]) -> Path:
-    """All ways as one, which is only used where nothing is concluded from their differences."""
+    """Merges all paths into one; only for loops."""
     first = paths[0]
     for other in paths[1:]:
         first.ran = {

@@ -1,4 +1,4 @@
-"""What a command did in git, by its words, its exit status and its output; and which programs git starts."""
+"""What a command did in git, by its words, exit status and output; and which programs git starts."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What tree-sitter's grammar of the shell does not know or groups otherwise than the shell: put right before and after it."""
+"""Corrects what tree-sitter's bash grammar does not know or groups wrongly."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ _NAMED_COPROCESS = lazy_pattern(r"\bcoproc([ \t]+\w+)(?=[ \t]*\()")
 
 
 def spell_plainly(text: str) -> str:
-    """For a text that the grammar refuses: the same commands in as many characters, without what it does not know."""
+    """Rewrites constructs that the grammar refuses, keeping the length."""
     text = _BRACES_AS_COMMAND.sub(lambda match: f"{match[1]} {match[2].replace(',', ' ')} ", text)
     return _NAMED_COPROCESS.sub(lambda match: "coproc" + " " * len(match[1]), text)
 
@@ -38,7 +38,7 @@ def append_to_list(left: Node, operator: str, right: Node) -> Node:
 
 
 def add_redirects(node: Node, redirects: tuple[Redirect, ...]) -> Node:
-    """The grammar hangs the redirections of `a && b > f` on the list; they belong to its last command."""
+    """The grammar attaches the redirection of `a && b > f` to the list; it belongs to `b`."""
     if not redirects:
         return node
     if isinstance(node, syntax.Sequence) and not node.items:

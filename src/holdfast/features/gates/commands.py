@@ -1,4 +1,4 @@
-"""What people say to the gates. Each command becomes events; nothing is changed in any other way."""
+"""Commands of the gates. Each becomes events."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ TYPES = {one.kind: one for one in DOCUMENTS}
 
 @dataclass(frozen=True)
 class Stored:
-    """The committed documents, in the shape that `decide` reads them."""
+    """The committed documents as the state that `decide` reads."""
 
     reader: Reader
 
@@ -55,7 +55,7 @@ def settings_of(call: Call) -> GateSettings:
 
 
 def rules_for(call: Call) -> GateSettings:
-    """What decides here: the settings, with what they may not loosen by themselves."""
+    """The settings in force, including what they may not loosen by themselves."""
     return rules_in_force(Stored(call.reader), call.project, settings_of(call))
 
 
@@ -65,7 +65,7 @@ def surroundings(call: Call) -> Surroundings:
 
 
 def _agent_processes(call: Call) -> list[AgentProcess]:
-    """One program may run many sessions: only those that the command is about make it busy."""
+    """A process may run many sessions; only those the command is about make it busy."""
     named = str(call.args.get("session") or "")
     processes = []
     for sid, one in live_here(call).items():
@@ -81,7 +81,7 @@ def live_here(call: Call) -> dict[str, LiveSession]:
 
 
 def session_of(call: Call, *, needed: bool = True) -> str:
-    """The one named, else the one whose shell this is, else the only one alive here. Nothing is guessed beyond that."""
+    """The named session, else the caller's own, else the only live one here."""
     if named := str(call.args.get("session") or ""):
         return _full_session_id(call, named)
     if call.session:
@@ -106,7 +106,7 @@ def _is_here(call: Call, one: LiveSession) -> bool:
 
 
 def _full_session_id(call: Call, named: str) -> str:
-    """In full, or as far as it is the only one (`alias`, D5: never a key)."""
+    """Accepts a unique prefix or alias (D5: never a key)."""
     # A full id may be of a session that is over, so it is looked up first.
     if SESSIONS.load(call.reader, named):
         return named
@@ -117,7 +117,7 @@ def _full_session_id(call: Call, named: str) -> str:
 
 
 def locate_caller(call: Call, session: str) -> RequestContext:
-    """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
+    """The caller's place; a session's facts are stored under the folder where its agent started."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     location = repo or call.project
@@ -149,7 +149,7 @@ MOST_METADATA = 4_000
 
 def list_codes(call: Call) -> JsonObject:
     """For the dashboard, and for a person at a terminal."""
-    # Whoever may be an agent must not see the code that stands for a person.
+    # Agents must not see a person's codes.
     shown = CODES.pending(call.now) if not call.who.is_agent and call.who.certain else []
     return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
 
@@ -190,7 +190,7 @@ def _by_hand(rule: Rule) -> Rule:
 
 
 def approve_requirements(call: Call) -> CommandResult:
-    """For a while, and by a person: an agent that approves its own work has not been checked."""
+    """For a limited time, by a person."""
     rules = [rule_named(call, name) for name in _requirement_names(call)]
     session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds_argument(call, "ttl")
@@ -225,7 +225,7 @@ def _without_permanent(call: Call, rules: list[Rule], every: bool) -> list[Rule]
 
 
 def pause_gates(call: Call) -> CommandResult:
-    """Never refused to a person: whoever is stuck must get out."""
+    """Never refused to a person."""
     seconds = min(_seconds_argument(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
@@ -234,9 +234,8 @@ def pause_gates(call: Call) -> CommandResult:
 
 
 def resume_gates(call: Call) -> CommandResult:
-    """Everything that keeps this place at rest: here, this session, everywhere."""
+    """Ends every pause that applies here: place, session, everywhere."""
     scopes = (
-        # Whatever of these is paused: a person who resumes wants the gates to work here.
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
     events = tuple(_gates_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
@@ -252,7 +251,7 @@ def _pause_scope(call: Call) -> str:
 
 
 def prune_branches(call: Call) -> CommandResult:
-    """State of branches that git does not know any more. The log keeps what happened."""
+    """Drops the state of branches that no longer exist. The log keeps the events."""
     repo = str(call.args.get("repo") or "")
     if not repo:
         raise CommandRefused("this is no git repository")
@@ -269,7 +268,7 @@ def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
 
 
 def branches_of(repo: Path) -> set[str]:
-    """From the files themselves: no program is needed for a list of names."""
+    """Reads the ref files directly."""
     heads = repo / "refs" / "heads"
     loose = {str(path.relative_to(heads)) for path in heads.rglob("*") if path.is_file()} if heads.is_dir() else set()
     packed = repo / "packed-refs"
@@ -335,7 +334,7 @@ def accept_rules(call: Call) -> CommandResult:
 
 
 def keep_rules(call: Call) -> CommandResult:
-    """A person was asked and did not accept: from now on no look at the files takes the change for theirs."""
+    """A person declined: the change is no longer taken for theirs."""
     kept = [
         GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20])
         for scope, rules, looser in loosened_settings(call)

@@ -72,7 +72,7 @@ def keys(event: Event) -> Iterable[Ref]:
 
 
 def live_keys(event: Event) -> Iterable[Ref]:
-    """An imported event proves nothing of the present; only a replay of rules on the past counts it."""
+    """Imported events prove nothing about the present; only a replay counts them."""
     data = event.data
     imported = isinstance(data, HookPayload | CheckFinished) and data.imported
     return () if imported else keys(event)
@@ -112,7 +112,7 @@ def spending_key(of: str, name: str) -> str:
 
 
 def spending_refs(event: Event) -> Iterable[Ref]:
-    """By whom and where it was spent. A budget is for what is spent from now on: imported events are in the cost alone."""
+    """Per session and project. Imported events do not count against a budget."""
     if isinstance(event.data, HookPayload) and event.data.imported:
         return ()
     named = (("session", event.session), ("project", event.project))
@@ -139,7 +139,6 @@ def _pruned_refs(event: Event) -> Iterable[Ref]:
     return [Ref(BRANCH, branch_key(event.data.repo, branch)) for branch in event.data.branches]
 
 
-# What a person is shown under "needs attention" touches that document.
 _REFS: Mapping[str, Callable[[Event], Iterable[Ref]]] = {
     **dict.fromkeys(LIFE, _session_refs),
     **dict.fromkeys(TOOLS, _tool_ended),

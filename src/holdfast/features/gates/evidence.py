@@ -1,4 +1,4 @@
-"""Runs on record, and whether one of them proves what a requirement asks for; nobody's word counts."""
+"""Facts on record: runs, edits, skills, commits, scenarios."""
 
 import fnmatch
 import posixpath
@@ -26,7 +26,7 @@ replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
-"""Stands for an edit whose files the agent did not name: it may be any file."""
+"""An edit of unknown files."""
 MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED, MOST_FOLDERS, MOST_NAMES = 12, 3, 20, 20, 20
 _COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
 
@@ -44,14 +44,14 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Fingerprints of what it ran on, by what they cover."""
     why: str = ""
     changed_after: list[str] = []
-    """Files that the same command wrote after it: what they held when it ran is not known."""
+    """Files that the same command wrote after the run."""
     put_back: list[str] = []
-    """Those that it wrote before as well: the run saw them as they no longer are."""
+    """Those that it also wrote before the run, so the run saw other content."""
     dir: str = ""
     reach: list[str] = []
-    """Folders that it says something of, relative to the project; empty: not known, then it counts for all."""
+    """Folders it covers, relative to the project; empty means unknown and counts for all."""
     operands: list[str] = []
-    """What part was asked for; empty: all."""
+    """The selected tests; empty means all."""
     failures: list[str] = []
     """Names of what failed, where all of them are known."""
 
@@ -90,9 +90,9 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """By branch."""
     seen: dict[str, CoveredFiles] = {}
     touched: dict[str, int] = {}
-    """Requirement → up to which event its facts are older than a change no tool told us of."""
+    """Requirement → the event up to which its facts are older than a change seen on disk."""
     missing: list[str] = []
-    """Skills that requirements name and nobody has."""
+    """Skills that requirements name but that are not installed."""
 
 
 NO_FACTS = Facts()
@@ -189,14 +189,14 @@ def _real_runs(analysis: Analysis, ended: ToolEndPayload, code: int) -> Iterator
 
 
 def _is_left_open(command: ShellCommand, ended: ToolEndPayload) -> bool:
-    """It ended with an error and no test failed: a timeout, a usage error. Its check says so right behind it."""
+    """It ended with an error and no test failed (timeout, usage error); its check event follows."""
     names = {word.rpartition("/")[2] for word in command.words}
     checks = ended.judgement.checks if ended.judgement else []
     return any(one.runner in names and one.verdict in ("unknown", "did_not_run") for one in checks)
 
 
 def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
-    """Known where all checks of the call agree; they come as events of their own right behind it."""
+    """Known if all checks of the call agree; their events follow."""
     checks = ended.judgement.checks if ended.judgement else []
     same = all(check.reach == checks[0].reach for check in checks)
     worktree = ended.judgement.worktree if ended.judgement else ""
@@ -204,7 +204,7 @@ def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
 
 
 def reach_in(project: str, worktree: str, reach: list[str]) -> list[str]:
-    """As seen from the project: a repository inside of it is a part of it, and without one paths are absolute."""
+    """Relative to the project, including repositories inside it; absolute without a project."""
     if not project:
         return reach
     base = worktree if worktree.startswith(f"{project}/") else project
@@ -236,7 +236,7 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
 
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
-    """What was found out about a check goes before what its exit code alone says."""
+    """A check's verdict overrides the exit code."""
     analysis = analyse_command(check.command)
     if _is_plain_entry(check, analysis):
         return doc
@@ -250,7 +250,7 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
 
 
 def _outweighs(before: RunFact, fact: RunFact) -> bool:
-    """What passed on this very content did so, whatever a later run that was cut short leaves open."""
+    """A pass on the same content outweighs a later unknown result."""
     return fact.outcome < 0 and before.passed and bool(before.content) and before.content == fact.content
 
 
@@ -309,12 +309,12 @@ def _readings_of(check: CheckFinished, analysis: Analysis) -> list[str]:
 
 
 def _with_latest(runs: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:
-    """Of two exit codes that were found out later, the one of the earlier command may come last."""
+    """Exit codes that are read late may arrive out of order."""
     return runs if name in runs and runs[name].seq > fact.seq else with_newest(runs, name, fact, most)
 
 
 def with_uat(doc: Facts, event: Event) -> Facts | None:
-    """Of any tool that reports scenarios: what it calls them and their outcome differs."""
+    """Tools name scenarios and outcomes differently."""
     scenario = event.get("scenario") or event.get("name")
     if not isinstance(scenario, str):
         return None

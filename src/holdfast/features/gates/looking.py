@@ -61,7 +61,7 @@ def _looks(command: ShellCommand) -> bool:
 
 
 def is_real_run(words: list[str]) -> bool:
-    """Nobody asks for proof of an `ls`, and hundreds of them would push the proof out that somebody asks for."""
+    """Not an `ls` or the like: hundreds of them would push out real proof."""
     name = words[0].rpartition("/")[2]
     if name in _words("looks") or name in _table().may_act or (name == "git" and split_git(words).verb in _table().git):
         return False

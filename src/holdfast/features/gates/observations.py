@@ -1,4 +1,4 @@
-"""What is looked at when an event comes, before anything is decided: files behind links, scripts, aliases, branches.
+"""What is looked up when an event comes, before anything is decided: links, scripts, aliases, branches.
 
 The only part of the gates that touches the disk in front of a hook. What it sees is written into the event's payload.
 """
@@ -79,7 +79,7 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
 
 
 def _brought_text(data: ToolPayload, settings: "GateSettings") -> bool:
-    """Whether names or texts of the world came in that the payload did not have: all that it had is redacted already."""
+    """Whether the lookups added text that is not redacted yet."""
     verb = data.refs.get(HEAD_VERB, "")
     plain = not verb or (verb.isalpha() and len(verb) < 20)
     # Branches that a pattern matches are named by the repository.
@@ -128,7 +128,7 @@ def _observe_command(data: ToolPayload, command: str, root: str) -> None:
 
 
 def _absolute_paths(names: Iterable[str], cwd: str, home: str) -> list[str]:
-    """`~` stands for the home folder also after it was joined with where the command is."""
+    """Expands `~`, also after it was joined with a folder."""
     paths = []
     for name in names:
         at = name.find("~/")
@@ -138,14 +138,14 @@ def _absolute_paths(names: Iterable[str], cwd: str, home: str) -> list[str]:
 
 
 def resolve_links(paths: Sequence[str]) -> list[str]:
-    """Where a write would really go: `cfg/prod.tf` may be `infra/prod.tf`."""
+    """The real targets of writes: `cfg/prod.tf` may link to `infra/prod.tf`."""
     named = [name for path in paths[:MOST_FILES] for name in _matching_files(path)]
     return list(dict.fromkeys(real_path(path) for path in named[:MOST_FILES]))
 
 
 def _matching_files(path: str) -> list[str]:
-    """`in*ra/prod.tf` is what lies there; where nothing does, the name itself."""
-    # A folder as a whole is a mark of our own, not a pattern to expand.
+    """Expands a pattern; without a match it is the name itself."""
+    # `/**` is our mark for a whole folder.
     if path.endswith("/**") or not re.search(r"[*?\[]", path):
         return [path]
     return list(islice(iglob(path), MOST_NAMES)) or [path]
@@ -176,7 +176,7 @@ def _learn_ignored(unknown: dict[str, tuple[str, str, tuple[int, ...]]], root: s
 
 
 def _ignore_stamp(root: str, path: str) -> tuple[int, ...]:
-    """When the files were changed that say what git ignores there."""
+    """When the ignore files above this path were changed."""
     # `.git` may be a file in a worktree; then there is no such path, and the stamp is 0.
     folder, stamps = os.path.dirname(path), [_changed_at(f"{root}/.git/info/exclude")]
     while folder.startswith(root) and len(stamps) < MOST_NAMES:
@@ -253,7 +253,7 @@ def _strings_in(tool_input: Any, key: str = "", depth: int = 6) -> Iterator[tupl
 
 
 def _resolve_names(names: list[str], cwd: str) -> dict[str, str]:
-    """Also of the names that these stand for in turn: a recipe that runs a script that runs a recipe."""
+    """Resolves names recursively: a recipe may run a script that runs a recipe."""
     meanings: dict[str, str] = {}
     for _ in range(MEANING_DEPTH):
         fresh = {
@@ -311,7 +311,7 @@ def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]
     # Without an act that could move a branch the refs need not be read.
     if data.action not in ("shell", "mcp") or (data.command and only_looks(data.command)):
         return data.refs
-    # The branch is always noted: it says that somebody looked, also where a protected one is gone.
+    # Always includes the branch, to show that refs were read.
     refs = {**read_refs(data.repo, settings.protected_branches), HEAD_BRANCH: data.branch}
     if data.branch and settings.index.names_commits:
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")

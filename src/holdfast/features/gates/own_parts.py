@@ -37,7 +37,7 @@ _WITHOUT_HOOKS = lazy_pattern(
     r"|(?:^|[\s;&|(])(?:HOME|USERPROFILE|XDG_CONFIG_HOME|CLAUDE_CONFIG_DIR|CODEX_HOME|GEMINI_\w*HOME|QWEN_HOME|COPILOT_HOME)=",
     re.IGNORECASE,
 )
-"""An agent of its own that is started so that its hooks are not: with other settings, or another home."""
+"""A nested agent started without hooks: with other settings or another home."""
 _HOME_FOLDER = lazy_pattern(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}")
 _ABOUT_HOOKS = lazy_pattern(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 

@@ -258,7 +258,7 @@ def _changed_by_person(state: State, event: Event) -> bool:
     if not changed or (isinstance(data, HookPayload) and (data.claimed or data.left_running)):
         return False
     registry = live_sessions(state)
-    # Sessions that ended lately count: a change at the end of one is seen only afterwards.
+    # Recently ended sessions count: their last change is seen only afterwards.
     sessions = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
     return not any(session.was_busy(changed) for session in sessions if session)
 
@@ -267,7 +267,7 @@ def _changed_by_person(state: State, event: Event) -> bool:
 
 
 class StandIn(msgspec.Struct, frozen=True):
-    """Rules that refuse below a folder while the daemon cannot be reached; without rules: it is let through."""
+    """What hooks refuse below a folder while the daemon is unreachable; without rules: nothing."""
 
     folder: str
     rules: "tuple[Rule, ...]" = ()
@@ -279,18 +279,18 @@ MOST_SCOPES = 500
 
 
 def list_stand_ins(reader: Reader) -> list[StandIn]:
-    """Pauses first: where gates rest nothing is refused, also not without the daemon."""
+    """Pauses first, because they also hold without the daemon."""
     pauses = [_pause_stand_in(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     stand_ins = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
-        # Asked when a daemon starts: rules are in force whatever became of the marker file.
+        # At the daemon's start rules are in force even without the marker file.
         note_in_force()
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
             stand_ins.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
     # The rules of the innermost folder are asked first.
     stand_ins.sort(key=lambda one: -len(one.folder))
-    # A pause is of no use to a hook that has nothing to refuse.
+    # Without rules there is nothing to pause.
     return [*filter(None, pauses), *stand_ins] if stand_ins else []
 
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 replace = msgspec.structs.replace
 EVERYTHING = ("**",)
 _REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]+$")
-"""What people write beside a run: no source."""
+"""Reports that people write next to a run; no source."""
 _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
 
 _NO_CODE = re.compile(
     r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif)$|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
 )
-"""Files beside the code, that no test run is expected to reach."""
+"""Files that no test run is expected to cover."""
 _THAT_PASSED = " that passed"
 _RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
 
@@ -53,11 +53,11 @@ class ProofQuestion:
         self._found: dict[Evidence, list[RunFact]] = {}
 
     def missing(self) -> str:
-        """What is not proven, in words; empty when all of it is."""
+        """What is not proven, as text; empty if all is."""
         return next((why for one in self._evidence if (why := self._missing(one))), "")
 
     def proven(self) -> str:
-        """In words: `proven`, and whose run it was where it was another session's."""
+        """`proven`, with the session if it was another one."""
         whose = [fact.session for one in self._evidence if (fact := self._proof(one))]
         theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
@@ -68,7 +68,7 @@ class ProofQuestion:
         return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
 
     def changed_tests(self) -> list[str]:
-        """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
+        """Tests edited before the run that proves it, for a person to review."""
         proofs = [fact for one in self._evidence if (fact := self._proof(one))]
         return [
             path.removeprefix(f"{self.project}/")
@@ -77,7 +77,7 @@ class ProofQuestion:
         ]
 
     def latest(self) -> list[RunFact]:
-        """For each part of it the newest fact."""
+        """The newest fact for each evidence."""
         return [fact for one in self._evidence if (fact := self._newest(one))]
 
     def _missing(self, one: Evidence) -> str:
@@ -89,7 +89,7 @@ class ProofQuestion:
         return self._why_not(one, newest, what) or self._why_changed(one, newest, what)
 
     def _why_not(self, one: Evidence, newest: RunFact, what: str) -> str:
-        """What speaks against the run itself."""
+        """Why the run itself does not count."""
         run = what.removesuffix(_THAT_PASSED)
         if newest.outcome == 0:
             return f"the last {run} failed"
@@ -119,7 +119,7 @@ class ProofQuestion:
         return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
 
     def _proof(self, one: Evidence) -> RunFact | None:
-        """The newest run that counts. On the very same content anybody's does."""
+        """The newest run that counts. On the same content any session's run does."""
         candidates = [fact for fact in self._candidates(one) if self._counts(one, fact)]
         # Edits tell only where no content was compared.
         compared = bool(self.content) and any(fact.content for fact in candidates)
@@ -161,7 +161,7 @@ class ProofQuestion:
         return name in fact.put_back or any_matches(one.after_edit, path, self.project)
 
     def _unreached(self, one: Evidence, fact: RunFact) -> str:
-        """What it covers and the run says nothing of: other folders, or files that were edited in others."""
+        """What the rule covers but the run does not: folders, or files edited there."""
         if not fact.reach or reaches_globs(fact.reach, one.after_edit):
             return ""
         if not touches_globs(fact.reach, one.after_edit):
@@ -192,7 +192,7 @@ class ProofQuestion:
         return None
 
     def _is_still_so(self, one: Evidence, fact: RunFact) -> bool:
-        """Nothing that it covers changed since that run, as far as is known."""
+        """Whether nothing it covers changed since that run, as far as is known."""
         if fact.content and self.content:
             return self._is_same_content(one, fact)
         return not self._change(one, fact)
@@ -207,7 +207,6 @@ class ProofQuestion:
         return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
     def _candidates(self, one: Evidence) -> list[RunFact]:
-        """Asked of each of them again: the facts of one question are the same all the time."""
         found = self._found.get(one)
         if found is None:
             found = self._found[one] = self._find_candidates(one)
@@ -233,7 +232,7 @@ class ProofQuestion:
         return fact.session == self.session if self.session else fact.branch == self.branch
 
     def _change(self, one: Evidence, fact: RunFact) -> str:
-        """What was edited after that run, as far as tool calls told."""
+        """What was edited after that run, according to tool calls."""
         since = fact.seq
         for path, seq in reversed(self.facts.edits.items()):
             if seq > since and (path == SOMEWHERE or any_matches(one.after_edit, path, self.project)):
@@ -251,7 +250,7 @@ def _overlap(one: RunFact, other: RunFact) -> bool:
 
 
 def _includes(run: RunFact, failed: RunFact) -> bool:
-    """Whether the run had everything in it that failed."""
+    """Whether the run included everything that failed."""
     if _RERUNS_FAILED.intersection(run.operands) or (run.dir, run.operands) == (failed.dir, failed.operands):
         return True
     if not run.operands:

@@ -1,4 +1,4 @@
-"""The command line that a tool call stands for: of a shell as it is, of a tool of an MCP server by its name and its input."""
+"""The command line behind a tool call: as it is for a shell, by name and input for an MCP tool."""
 
 import re
 import shlex

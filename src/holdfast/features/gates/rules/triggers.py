@@ -1,4 +1,4 @@
-"""A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
+"""A compiled requirement: what triggers it, what resolves it, where it refuses."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ def actions() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """One way to trigger a rule: by the tool, and then, where asked for, by what it is about to do."""
+    """One trigger: by the tool and, optionally, by what it is about to do."""
 
     named: Test
     more: Test | None = None
@@ -50,7 +50,7 @@ class Rule:
     at_stop: bool
     patterns: tuple[re.Pattern[str], ...] = ()
     foreign: bool = False
-    """Its words come from a project that nobody trusted."""
+    """Its text comes from an untrusted project."""
 
     @property
     def scope(self) -> str:
@@ -64,7 +64,7 @@ class Rule:
         return self.at_stop and (self.kind.always_at_stop or self.scope in scopes)
 
     def is_about(self, reading: str) -> bool:
-        """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
+        """Whether a reading (`command_effects`) matches its command patterns."""
         return any(_matches_reading(pattern, reading) for pattern in self.patterns)
 
     def resolved_by(self, skill: str) -> bool:
@@ -75,7 +75,7 @@ def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreig
     ways = tuple(_trigger_way(one, spec, kind.protected_branches(spec)) for one in spec.trigger_tools)
     at_tool, at_stop = kind.checked_at(spec)
     if spec.check:
-        # What the settings say goes before what the kind does by default.
+        # The settings override the kind's default.
         at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
     skills = _resolving_skills(spec)
     return Rule(name, spec, kind, ways, skills, at_tool, at_stop, _command_patterns(spec), foreign)
@@ -97,7 +97,7 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement", protected: Seque
     if not isinstance(tool, str):
         pattern, paths, tool = tool.command_pattern or pattern, tool.paths or paths, tool.tool
     action = _tool_action(tool)
-    # A tool that is not known may run commands as well.
+    # An unknown tool may run commands too.
     if pattern and action in ("shell", ""):
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
@@ -129,7 +129,7 @@ def switched_branch(event: Event) -> str:
 
 
 def _branch_test(protected: Sequence[str]) -> Test:
-    """`git checkout -b topic && …`: files are carried over to the branch that the command ends on."""
+    """After `git checkout -b topic && …` edits belong to the new branch."""
 
     def test(event: Event) -> bool:
         branch = switched_branch(event)
@@ -141,12 +141,12 @@ def _branch_test(protected: Sequence[str]) -> Test:
 
 def _names_file(event: Event, name: str) -> bool:
     """`git checkout src/app.py` switches nothing: what it names is written."""
-    # Names of branches seldom have a suffix; names of files do.
+    # Branch names rarely have a suffix; file names do.
     return any(path.endswith(f"/{name}") for path in written_paths(event)) or "." in name.rpartition("/")[2]
 
 
 def _edits_worktree(event: Event) -> bool:
-    """A branch is about the files of its worktree, not about notes elsewhere."""
+    """Only files of the worktree count for a branch."""
     if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
         return True
     paths = changed_paths(event)
@@ -206,9 +206,9 @@ def acts_of(event: Event) -> CommandActs:
 
 
 NO_ACTS = CommandActs()
-# A pattern with signs of the shell is meant for the line as it is typed.
+# A pattern with shell syntax is matched against the typed line.
 _SHELL_SYNTAX = lazy_pattern(r"\\\||\\>|>|<|&&|;|\\\$\\\(|\$\(|`|\[\|\]")
-# Programs whose arguments are text to look for or to show.
+# Programs whose arguments are text to search for or show.
 _LISTENERS = frozenset(
     "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()
 )
@@ -220,7 +220,7 @@ def _unquoted(command: str) -> str:
 
 
 def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
-    # A line that cannot be parsed is searched as text: too much rather than too little.
+    # A line that cannot be parsed is searched as text.
     if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
         return any(
             pattern.search(" ".join(text.split())) for text in (command, _unquoted(command) if acts.problem else "")
@@ -256,7 +256,7 @@ def _command_test(pattern: re.Pattern[str]) -> Test:
 
 
 def _made_folders(event: Event) -> tuple[str, ...]:
-    """An empty folder is nothing that git or a reader of the project sees."""
+    """Folders that the call only creates; git does not see them."""
     readings = acts_of(event).readings if _action_of(event) == "shell" else ()
     # From the readings, because `written` names folders and files alike.
     made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
@@ -285,7 +285,7 @@ def written_paths(event: Event) -> list[str]:
 
 
 def _unresolved_writes(event: Event) -> list[str]:
-    """Of events that were recorded before files behind links were looked up."""
+    """For events recorded before links were resolved."""
     return [path for path in acts_of(event).writes if path.startswith("/")]
 
 
@@ -313,7 +313,7 @@ Candidate = tuple[Rule, tuple[Test | None, ...]]
 
 
 class Index:
-    """Which rules a tool can trigger at all: found once per tool, so that most calls cost one lookup."""
+    """The rules that each tool can trigger, computed once per tool."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self._rules = rules
@@ -333,7 +333,7 @@ class Index:
         return rules
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
-        # What a rule is named by differs only between Claude Code and all others.
+        # Tool names are matched differently only for Claude Code.
         key = (event.tool, _action_of(event), event.agent == CLAUDE)
         candidates = self._known.get(key)
         if candidates is None:

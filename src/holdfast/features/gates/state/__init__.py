@@ -1,4 +1,4 @@
-"""The documents of the gates and how events change them: who is satisfied, what a session did, who is alive, what a person should see."""
+"""The documents of the gates and their reducers; here the session's own."""
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
@@ -36,8 +36,6 @@ from holdfast.features.gates.state.branches import (
 )
 from holdfast.features.gates.state.spending import Spending, reduce_spending
 
-# What one session did and was refused, and what of it counts for the next question.
-
 # Bounds of one document; the oldest entries go first.
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
 # Clocks of files and of hooks differ by some milliseconds.
@@ -52,7 +50,7 @@ class ToolCall(Document, frozen=True):
     began: int
     ended: int = 0
     read: dict[str, str] = {}
-    """What scripts and recipes that it runs held when it was looked at, as digests, by the names of `meanings`."""
+    """Digests of the scripts and recipes it runs, when it was checked, by their names in `meanings`."""
 
 
 class Bypass(Document, frozen=True):
@@ -137,7 +135,7 @@ def _call_started(doc: GateSession, event: Event) -> GateSession:
     assert isinstance(data, ToolPayload)
     call = ToolCall(began=event.at, read=digest_meanings(data.meanings) if data.meanings else {})
     calls = with_newest(doc.calls, data.call or str(event.seq), call, MOST_CALLS)
-    # A call that was not looked at tells no refs; the last ones known stay.
+    # A call without refs keeps the last known ones.
     return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
 
 
@@ -155,7 +153,7 @@ def _call_ended(doc: GateSession, event: Event) -> GateSession:
 
 
 def _apply_undelivered(doc: GateSession, event: Event) -> GateSession:
-    """A refusal that did not arrive: the call runs after all. One that the hook refused by itself never ran."""
+    """An undelivered refusal lets the call run; a refusal by the hook itself does not."""
     data = event.data
     if not isinstance(data, AnswerUndelivered) or not data.call:
         return doc
@@ -184,7 +182,7 @@ def _apply_activity(doc: GateSession, event: Event) -> GateSession:
 
 
 def _apply_prompt(doc: GateSession, event: Event) -> GateSession:
-    """A person spoke: what was refused before is a new matter."""
+    """A prompt of a person resets the count of refusals."""
     doc = _without_open_calls(_apply_activity(doc, event), event.at)
     synthetic = isinstance(event.data, PromptSubmitted) and event.data.synthetic
     return doc if synthetic else replace(doc, stops=0, stop_names=[])
@@ -220,7 +218,7 @@ def _apply_cleared(doc: GateSession, event: Event) -> GateSession:
 
 
 def _without_open_calls(doc: GateSession, at: int) -> GateSession:
-    """When a turn is over no call runs any more."""
+    """No call outlives its turn."""
     closed = {call: one if one.ended else replace(one, ended=at) for call, one in doc.calls.items()}
     return replace(doc, calls=closed) if closed else doc
 
@@ -236,7 +234,7 @@ class OpenRequirement(Record):
 
 
 class GateDetail(Record):
-    """What an answer of the gates was about, as `decision.made` keeps it in `details`."""
+    """What an answer was about; stored in the `details` of `decision.made`."""
 
     gate: str = ""
     """refused, stop, let_go, warned, told, bypass or protected."""
@@ -346,7 +344,7 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 
 
 FOLDED = Feature(name="gates", subscribed_kinds=SUBSCRIBED_KINDS, keys=keys, reduce=reduce)
-"""The documents alone, for looking at them as they were and as other rules would have made them."""
+"""The documents alone, to replay them."""
 
 
 class Documents:

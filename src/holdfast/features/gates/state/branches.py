@@ -42,7 +42,7 @@ class Entry(Document, frozen=True):
 
 
 class UsedEntry(Document, frozen=True):
-    """What a call used up whose end was not known then; it is given back if the call turns out to have failed."""
+    """What a call used up before its end was known; given back if the call failed."""
 
     entry: Entry
     of: int
@@ -184,7 +184,7 @@ class LiveSessions(Document, frozen=True):
     sessions: dict[str, LiveSession] = {}
     at: int = 0
     over: dict[str, int] = {}
-    """Sessions that ended lately, and when: what they changed at their end is theirs, not a person's."""
+    """Sessions that ended recently, and when: their last changes are not a person's."""
 
     def others(self, session: str, project: str) -> list[str]:
         """Other live sessions in this very checkout."""
@@ -197,7 +197,7 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
         return None
     known = doc.sessions.get(event.session)
     if event.kind in SESSION_OVER:
-        # It was never seen alive, or its end came already.
+        # Never seen alive, or ended already.
         if known is None:
             return None
         over = with_newest(doc.over, event.session, event.at, MOST_OVER)
