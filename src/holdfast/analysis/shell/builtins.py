@@ -16,9 +16,9 @@ from holdfast.analysis.shell.flow import (
     Value,
     known_status,
 )
-from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable
+from holdfast.analysis.shell.parse import ShellTooLarge
 from holdfast.analysis.shell.redirects import join_path
-from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN, Node, Word
+from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN, Word
 from holdfast.analysis.shell.word_lists import word_list
 from holdfast.core.lazy import lazy_pattern
 
@@ -104,11 +104,7 @@ def _join_words(path: Path, words: list[Word]) -> Pieces:
 
 
 def _unescape_piece(piece: OutputPiece) -> OutputPiece:
-    return OutputPiece(text=_unescape_text(piece.text)) if piece.text else piece
-
-
-def _unescape_text(text: str) -> str:
-    return _ESCAPE.sub(_unescape_match, text)
+    return OutputPiece(text=_ESCAPE.sub(_unescape_match, piece.text)) if piece.text else piece
 
 
 def _unescape_match(match: re.Match[str]) -> str:
@@ -121,10 +117,10 @@ def _run_printf(_executor: "Executor", call: "Call", path: Path) -> Status:
     words = call.own_words
     texts = ["".join(expand.expand_word(path, word)) for word in words[:3]] + ["", "", ""]
     if texts[0] == "-v" and len(words) > 1:
-        text = expand.plain_text(_format_pieces(path, _unescape_text(texts[2]), words[3:]))
+        text = expand.plain_text(_format_pieces(path, _ESCAPE.sub(_unescape_match, texts[2]), words[3:]))
         assign_variable(path, texts[1], Value(UNKNOWN if text is None else text))
     else:
-        path.write(call.streams.stdout, _format_pieces(path, _unescape_text(texts[0]), words[1:]))
+        path.write(call.streams.stdout, _format_pieces(path, _ESCAPE.sub(_unescape_match, texts[0]), words[1:]))
     return SUCCESS
 
 
@@ -286,21 +282,14 @@ def _run_trap(executor: "Executor", call: "Call", path: Path) -> Status:
     action, *signals = [word for word in call.words[1:] if word != "--"] or [""]
     sets = action not in ("-", "")
     if not {"EXIT", "0"}.isdisjoint(signals):
-        path.trap = _parse_or_unknown(executor, path, action) if sets else None
+        path.trap = executor.parse_or_none(action) if sets else None
+        path.tamper("a trap could not be read" if sets and path.trap is None else "")
     if sets and not {"EXIT", "0"}.issuperset(signals):
         executor.run_later.append(action)
     # Such a trap runs between any two commands and may redefine what follows.
     if sets and not {"ERR", "DEBUG", "RETURN"}.isdisjoint(signals):
         path.tamper("a trap runs between the commands")
     return SUCCESS
-
-
-def _parse_or_unknown(executor: "Executor", path: Path, text: str) -> Node | None:
-    try:
-        return executor.parse(text)
-    except ShellUnreadable:
-        path.tamper("a trap could not be read")
-        return None
 
 
 def _run_wait(_executor: "Executor", call: "Call", path: Path) -> Status:

@@ -19,7 +19,7 @@ from holdfast.analysis.shell.flow import (
     merge_paths,
     split_path,
 )
-from holdfast.analysis.shell.parse import ShellTooLarge, parse_command
+from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
 from holdfast.analysis.shell.redirects import apply_redirect, file_name
 from holdfast.analysis.shell.syntax import UNKNOWN, Node, Part, Redirect, Word
 
@@ -94,6 +94,12 @@ class Executor:
         if self._inner_characters > MAX_INNER_CHARACTERS:
             raise ShellTooLarge
         return parse_command(text)
+
+    def parse_or_none(self, text: str | None) -> Node | None:
+        try:
+            return None if text is None else self.parse(text)
+        except ShellUnreadable:
+            return None
 
     def read_file(self, path: str) -> str | None:
         """The text of a repository file; makes the result uncacheable."""
@@ -421,9 +427,6 @@ class Executor:
             if one.operator in (">", ">>"):
                 self.redirected.append((len(self.invocations), file_name(path, word_text(path, one.target))))
         return streams
-
-    def file_name(self, path: Path, name: str) -> str:
-        return file_name(path, name)
 
     def file_pieces(self, path: Path, name: str, unknown: OutputPiece) -> Pieces:
         """What the command wrote into a file so far."""

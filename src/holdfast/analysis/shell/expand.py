@@ -236,7 +236,7 @@ def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
 
 def word_text(path: Path, word: Word) -> str:
     """The word as one text, as in an assignment or behind a redirection."""
-    return "".join(part.text if part.kind == "text" else value_text(resolve_part(path, part)) for part in word.parts)
+    return "".join(value_text(resolve_part(path, part)) for part in word.parts)
 
 
 def word_value(path: Path, word: Word) -> Value:
@@ -299,17 +299,13 @@ _DIFFERENT = frozenset(("-ne", "!="))
 def evaluate_test(path: Path, words: tuple[Word, ...]) -> Status:
     """The status of `[ words ]`; unknown unless it compares a status with a number, or known text."""
     if len(words) == 3:
-        return _comparison_status(path, words[0], _plain_text(path, words[1]), words[2])
+        return _comparison_status(path, words[0], word_text(path, words[1]), words[2])
     if len(words) == 2:
-        return _unary_status(_plain_text(path, words[0]), _plain_text(path, words[1]))
+        return _unary_status(word_text(path, words[0]), word_text(path, words[1]))
     if len(words) == 1:
-        text = _plain_text(path, words[0])
+        text = word_text(path, words[0])
         return UNKNOWN_STATUS if UNKNOWN in text else known_status(0 if text else 1)
     return UNKNOWN_STATUS
-
-
-def _plain_text(path: Path, word: Word) -> str:
-    return "".join(value_text(resolve_part(path, part)) for part in word.parts)
 
 
 def _pattern_text(path: Path, word: Word) -> str:
@@ -326,12 +322,12 @@ def _unary_status(sign: str, operand: str) -> Status:
 
 def _comparison_status(path: Path, left: Word, sign: str, right: Word) -> Status:
     status = _as_status(path, left)
-    other = _plain_text(path, right)
+    other = word_text(path, right)
     if sign in ("=", "==", "!=") and UNKNOWN not in other:
         other = _pattern_text(path, right)
     if status is not None:
         return _compare_status(status, sign, other)
-    text = _plain_text(path, left)
+    text = word_text(path, left)
     if UNKNOWN in text or UNKNOWN in other:
         return UNKNOWN_STATUS
     return _compare_text(text, sign, other)

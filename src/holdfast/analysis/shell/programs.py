@@ -27,10 +27,10 @@ from holdfast.analysis.shell.flow import (
     Streams,
     Value,
 )
-from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable
+from holdfast.analysis.shell.parse import ShellTooLarge
 from holdfast.analysis.shell.program_code import quote_word
-from holdfast.analysis.shell.redirects import join_path
-from holdfast.analysis.shell.syntax import UNKNOWN, Node, Simple, Word
+from holdfast.analysis.shell.redirects import file_name, join_path
+from holdfast.analysis.shell.syntax import UNKNOWN, Simple, Word
 from holdfast.analysis.shell.word_lists import word_list
 from holdfast.analysis.shell.wrappers import Unwrapped, unwrap_command
 
@@ -219,7 +219,7 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return [path]
     path.write(streams.stdout, _filtered_pieces(executor, call, path, how, index))
     # A filter fails where a file is missing; only those that the command wrote are surely there.
-    known_input = all(executor.file_name(path, file) in path.outputs for file in filter_operands(call.words))
+    known_input = all(file_name(path, file) in path.outputs for file in filter_operands(call.words))
     if always_succeeds(call.words) and known_input:
         path.status = SUCCESS
     _write_copies(executor, call, path)
@@ -271,7 +271,7 @@ def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
     """A file that another program is given by name may hold something else afterwards."""
     for word in call.words[1:]:
         # A name that is not known cannot be found among the files that were written.
-        name = executor.file_name(path, word) if UNKNOWN not in word else ""
+        name = file_name(path, word) if UNKNOWN not in word else ""
         if name and path.outputs.get(name):
             spoiled = tuple(piece.through("rewritten") for piece in path.outputs[name])
             path.outputs[name] = (
@@ -283,7 +283,7 @@ def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
     if not _is_tee(call):
         return
     for file in filter_operands(call.words):
-        name = executor.file_name(path, file)
+        name = file_name(path, file)
         old = path.outputs.get(name, ()) if "-a" in call.words else ()
         path.outputs[name] = old + (call.streams.stdin or (OutputPiece(text=UNKNOWN),))
 
@@ -383,7 +383,7 @@ def _stdin_text(pieces: Pieces | None) -> str | None:
 
 def _script_text(executor: "Executor", path: Path, name: str) -> str | None:
     """The text of a script that this very command wrote, or that may be read from the repository."""
-    written = path.outputs.get(executor.file_name(path, name))
+    written = path.outputs.get(file_name(path, name))
     return _stdin_text(written) if written else None
 
 
@@ -397,7 +397,7 @@ def _run_nested(
     zeroth: str = "",
 ) -> list[Path]:
     """A new shell that runs a text; a program like any other where the text is not known."""
-    node = _parse_or_none(executor, text)
+    node = executor.parse_or_none(text)
     if node is None:
         return _run_plain(executor, call, path)
     before = path.clone()
@@ -429,15 +429,6 @@ def _enter_shell(path: Path, call: Call, options: frozenset[str]) -> None:
         path.variables[name] = Value(value)
         path.tamper(tampering_reason(name, value))
     path.exported |= frozenset(call.environment)
-
-
-def _parse_or_none(executor: "Executor", text: str | None) -> Node | None:
-    if text is None:
-        return None
-    try:
-        return executor.parse(text)
-    except ShellUnreadable:
-        return None
 
 
 def finish_shell(executor: "Executor", path: Path) -> list[Path]:

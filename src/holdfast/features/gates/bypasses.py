@@ -52,7 +52,7 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
     for rule in settings.rules:
         what = _unseen(checker.session, rule, event, data) if rule.name not in shown else ""
-        if what and not checker.is_let_through(rule):
+        if what and not rule.kind.lets_through(checker, rule):
             payload = GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
             yield derived_event(event, payload)
 

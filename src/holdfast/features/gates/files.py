@@ -60,7 +60,8 @@ def _branch_file(doc: BranchState) -> Iterable[File]:
 
 def _json_file(path: Path, content: JsonObject) -> Iterable[File]:
     """A file of another tool is set aside, not lost (P7)."""
-    return (File(path, _encode_json(content), ours=_is_ours),)
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return (File(path, text.encode("utf-8", "replace"), ours=_is_ours),)
 
 
 def _is_ours(content: bytes) -> bool:
@@ -123,7 +124,3 @@ def _entry_fields(entry: Entry) -> JsonObject:
     if entry.approved:
         shown["approved"] = True
     return {**shown, "metadata": entry.metadata}
-
-
-def _encode_json(value: JsonObject) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

@@ -331,7 +331,8 @@ def _warn_of_amounts(checker: Checker, findings: Sequence[Finding]) -> Decision 
         return None
     details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
     return Decision(
-        contexts=(Context("gates", "\n".join(map(messages.warning_message, large))),), details=_detail_dicts(*details)
+        contexts=(Context("gates", "\n".join(one.rule.kind.warning(one) for one in large)),),
+        details=_detail_dicts(*details),
     )
 
 

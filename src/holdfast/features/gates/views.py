@@ -278,7 +278,8 @@ def _context_now(call: Call, session: str, settings: GateSettings) -> RequestCon
 def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
     finding = checker.check(rule)
     entry = checker.entry(rule)
-    facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
+    latest = checker.proof_question(rule).latest() if rule.kind.is_proven else []
+    facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in latest]
     return {**_rule_fields(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
             "until": entry.until if entry else 0, "entry": msgspec.to_builtins(entry) if entry else {},
             "facts": facts}  # fmt: skip

@@ -74,10 +74,6 @@ def let_go(findings: Sequence[Finding], times: int) -> str:
     return f"Allowed to stop after {times} refusals without progress. Still open: {_requirement_names(findings)}."
 
 
-def warning_message(finding: Finding) -> str:
-    return finding.rule.kind.warning(finding)
-
-
 def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
     """`scopes`: those that are asked for at the end of a turn."""
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]

@@ -14,6 +14,7 @@ from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
+from holdfast.features.gates.events import ACTING, action_of
 from holdfast.features.gates.rules.tool_commands import action_of_tool, command_of, named_acts
 
 if TYPE_CHECKING:
@@ -151,11 +152,11 @@ def _edits_worktree(event: Event) -> bool:
         return True
     paths = changed_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
-    return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
+    return any(path.startswith(f"{root}/") for path in paths) if paths else action_of(event) == "edit"
 
 
 def _edits_something(event: Event) -> bool:
-    return _action_of(event) == "edit" or bool(changed_paths(event))
+    return action_of(event) == "edit" or bool(changed_paths(event))
 
 
 def _tool_action(tool: str) -> str:
@@ -168,29 +169,21 @@ def _names_tool(tool: str) -> Test:
         # A rule for `Edit` holds for that tool and for tools that Claude Code does not have;
         # a rule for the action `edit` holds for everything that may write.
         return lambda event: (
-            event.tool == tool or (_is_edit(event) and (tool in actions() or event.tool not in action_of_tool()))
+            event.tool == tool
+            or (action_of(event) in ACTING and (tool in actions() or event.tool not in action_of_tool()))
         )
     if tool in actions():
-        return lambda event: _action_of(event) == action
+        return lambda event: action_of(event) == action
     if not action:
         return lambda event: event.tool == tool
     # Claude Code names its tools exactly; for other agents it counts what the tool does.
-    return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
+    return lambda event: event.tool == tool or (event.agent != CLAUDE and action_of(event) == action)
 
 
 def _names_command_tool(tool: str) -> Test:
     """Also tools of MCP servers: those that run commands, and those named after one (`git_commit`)."""
     named = _names_tool(tool)
-    return lambda event: named(event) or _action_of(event) in ("mcp", "other")
-
-
-def _action_of(event: Event) -> str:
-    return event.data.action if isinstance(event.data, ToolPayload) else ""
-
-
-def _is_edit(event: Event) -> bool:
-    """An edit tool, or a command or MCP tool that writes files (what those write is tested then)."""
-    return _action_of(event) in ("edit", "shell", "mcp", "other")
+    return lambda event: named(event) or action_of(event) in ("mcp", "other")
 
 
 def acts_of(event: Event) -> CommandActs:
@@ -257,7 +250,7 @@ def _command_test(pattern: re.Pattern[str]) -> Test:
 
 def _made_folders(event: Event) -> tuple[str, ...]:
     """Folders that the call only creates; git does not see them."""
-    readings = acts_of(event).readings if _action_of(event) == "shell" else ()
+    readings = acts_of(event).readings if action_of(event) == "shell" else ()
     # From the readings, because `written` names folders and files alike.
     made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
     return tuple(f"/{name.strip('./')}" for name in made)
@@ -334,7 +327,7 @@ class Index:
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
         # Tool names are matched differently only for Claude Code.
-        key = (event.tool, _action_of(event), event.agent == CLAUDE)
+        key = (event.tool, action_of(event), event.agent == CLAUDE)
         candidates = self._known.get(key)
         if candidates is None:
             if len(self._known) >= MOST_TOOLS:

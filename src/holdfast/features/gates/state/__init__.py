@@ -266,31 +266,11 @@ def _apply_decision(doc: GateSession, event: Event) -> GateSession:
     return doc
 
 
-def _apply_refusal(doc: GateSession, detail: GateDetail, at: int, _of: int) -> GateSession:
-    return replace(doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names))
-
-
 def _apply_stop_refusal(doc: GateSession, detail: GateDetail, _at: int, of: int) -> GateSession:
     """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
     progress = bool(set(doc.stop_names) - set(detail.names))
     stops = 1 if progress else doc.stops + 1
     return replace(doc, refused=doc.refused + 1, stops=stops, stop_names=detail.names, held=of)
-
-
-def _let_go(doc: GateSession, _detail: GateDetail, _at: int, of: int) -> GateSession:
-    return replace(doc, held=of)
-
-
-def _apply_warning(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, warned=with_newest(doc.warned, detail.name, detail.lines, MOST_TRIGGERED))
-
-
-def _apply_notices(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:])
-
-
-def _pointed_out(doc: GateSession, _detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, bypassed=[])
 
 
 SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
@@ -307,14 +287,19 @@ SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
     "gates.cleared": _apply_cleared,
     "decision.made": _apply_decision,
 }
-DECISION_STEPS = {
-    "refused": _apply_refusal,
+DECISION_STEPS: Mapping[str, Callable[[GateSession, GateDetail, int, int], GateSession]] = {
+    "refused": lambda doc, detail, at, _of: replace(
+        doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names)
+    ),
     "stop": _apply_stop_refusal,
-    "let_go": _let_go,
-    "warned": _apply_warning,
-    "told": _apply_notices,
-    "bypass": _pointed_out,
+    "let_go": lambda doc, _detail, _at, of: replace(doc, held=of),
+    "warned": lambda doc, one, _at, _of: replace(
+        doc, warned=with_newest(doc.warned, one.name, one.lines, MOST_TRIGGERED)
+    ),
+    "told": lambda doc, detail, _at, _of: replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:]),
+    "bypass": lambda doc, _detail, _at, _of: replace(doc, bypassed=[]),
 }
+"""`GateDetail.gate` → what the answer changes; given the time, and the event that was answered."""
 
 
 BRANCHES = DocumentType(events.BRANCH, BranchState)
