@@ -267,7 +267,7 @@ def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> N
     index = command.invocation.index
     here = [path for path in paths if index in path.ran]
     command.interrupted = killed
-    command.ran = _ran(index, here, paths) if not killed or not here else Ran.MAYBE
+    command.ran = Ran.MAYBE if killed and here else _ran(index, here, paths)
     command.pending = any(index in path.pending for path in here)
     codes = {path.assumed.get(index) for path in here} or {None}
     command.exit_code = None if command.pending else _exit_code(command.invocation, codes, killed)

@@ -38,14 +38,20 @@ def is_interpreter(name: str) -> bool:
 def script_file(name: str, words: list[str]) -> str:
     """The file that an interpreter is given to run."""
     if name in ("sed", "gsed", "awk", "gawk", "mawk"):
-        return next((after for word, after in pairwise(words) if re.match(r"^-[a-zA-Z]*f$", word)), "")
+        return _behind_f(words)
     if not is_interpreter(name) or name in word_list("editors"):
         return ""
     rest = words[2:] if [name, *words[1:2]] in (["deno", "run"], ["bun", "run"]) else words[1:]
     if "-m" in rest[:-1] and name.startswith(("python", "pypy")):
         return rest[rest.index("-m") + 1].replace(".", "/") + ".py"
+    if not set(CODE_FLAGS).isdisjoint(rest):
+        return ""
     operand = next(filterfalse(re.compile("-").match, rest), "")
-    return operand if set(operand) & set("./") and set(CODE_FLAGS).isdisjoint(rest) else ""
+    return operand if re.search(r"[./]", operand) else ""
+
+
+def _behind_f(words: list[str]) -> str:
+    return next((after for word, after in pairwise(words) if re.match(r"^-[a-zA-Z]*f$", word)), "")
 
 
 def shorten_command(command: str) -> tuple[str, bool]:

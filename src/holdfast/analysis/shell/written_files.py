@@ -209,8 +209,8 @@ def _git_writes(command: ShellCommand) -> list[str]:
 def _edited_files(command: ShellCommand) -> list[str]:
     """An editor writes the files that it is given, unless its commands do not write."""
     given, operands = _editor_words(command.words)
-    acts = [part.strip() for text in given for part in text.split("|")]
-    writes = [match[1] for act in acts if (match := _EDITOR_WRITES.match(act))]
+    acts = "|".join(given).split("|")
+    writes = [match[1] for act in acts if (match := _EDITOR_WRITES.match(act.strip()))]
     if given and not writes:
         return [] if any(re.match(r"^:?q", text) for text in given) else operands
     opened = [match[1] for text in given if (match := _EDITOR_OPENS.match(text.strip()))]

@@ -166,42 +166,39 @@ def act_of_approving(call: Call) -> str:
 
 def satisfy_requirements(call: Call) -> CommandResult:
     rules = _rules_by_hand(call)
-    everyone = bool(call.args.get("everyone"))
     # Only what counts for one session needs to know which.
-    personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
-    session = session_of(call, needed=personal)
+    personal = any(rule.scope not in SHARED for rule in rules)
     ttl = _seconds_argument(call, "ttl")
     named = [as_satisfied(rule, call.now) for rule in rules]
     named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
-    payload = GatesSatisfied(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
-    )
+    return _satisfied_result(call, GatesSatisfied, named, personal)
+
+
+def _satisfied_result(
+    call: Call, made: type[GatesSatisfied | GatesApproved], named: list[SatisfiedRequirement], personal: bool
+) -> CommandResult:
+    everyone = bool(call.args.get("everyone"))
+    session = session_of(call, needed=personal and not everyone)
+    metadata = _metadata_argument(call)
+    payload = made(requirements=named, everyone=everyone, metadata=metadata, certain=call.who.certain)
     return _requirements_result(call, payload, session)
 
 
 def _rules_by_hand(call: Call) -> list[Rule]:
-    return [_by_hand(rule_named(call, name)) for name in _requirement_names(call)]
-
-
-def _by_hand(rule: Rule) -> Rule:
-    if why := rule.kind.why_not_by_hand(rule):
-        raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
-    return rule
+    rules = [rule_named(call, name) for name in _requirement_names(call)]
+    for rule in rules:
+        if why := rule.kind.why_not_by_hand(rule):
+            raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
+    return rules
 
 
 def approve_requirements(call: Call) -> CommandResult:
     """For a limited time, by a person."""
     rules = [rule_named(call, name) for name in _requirement_names(call)]
-    session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds_argument(call, "ttl")
-    named = [
-        SatisfiedRequirement(rule.name, rule.scope, call.now + (ttl or rule.spec.approval_ttl) * 1000) for rule in rules
-    ]
-    everyone = bool(call.args.get("everyone"))
-    payload = GatesApproved(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
-    )
-    return _requirements_result(call, payload, session)
+    ends = (call.now + (ttl or rule.spec.approval_ttl) * 1000 for rule in rules)
+    named = [SatisfiedRequirement(rule.name, rule.scope, end) for rule, end in zip(rules, ends, strict=True)]
+    return _satisfied_result(call, GatesApproved, named, True)
 
 
 def clear_requirements(call: Call) -> CommandResult:
@@ -235,9 +232,8 @@ def pause_gates(call: Call) -> CommandResult:
 
 def resume_gates(call: Call) -> CommandResult:
     """Ends every pause that applies here: place, session, everywhere."""
-    scopes = (
-        [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
-    )
+    scopes = [_pause_scope(call)]
+    scopes += [] if call.args.get("only") else [EVERYWHERE, f"session:{call.session}"]
     events = tuple(_gates_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
     return CommandResult(events, {"where": scopes})
 

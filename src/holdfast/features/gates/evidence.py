@@ -288,12 +288,11 @@ COPIED = "it ran in a copy of the project"
 
 
 def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list[str], list[str]]:
-    commands = analysis.commands
-    if check.verdict != "passed" or not (analysis.redirected or len(commands) > 1):
+    if check.verdict != "passed" or not analysis.commands:
         return [], []
-    named = [one for one in commands if _names_runner(one.words, check)]
-    last = named or [one for one in commands if is_real_run(one.words)] or commands
-    return _changed_after(analysis, last[-1]) if last else ([], [])
+    named = [one for one in analysis.commands if _names_runner(one.words, check)]
+    runs = named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands
+    return _changed_after(analysis, runs[-1])
 
 
 def _names_runner(words: list[str], check: CheckFinished) -> bool:

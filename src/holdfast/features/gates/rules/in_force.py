@@ -95,17 +95,18 @@ def digest_of(rules: "GateSettings") -> str:
 
 def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
     """Fields besides the requirements that ask for less, and how."""
+    if not before.rules:
+        return []
     stop, was = now.hooks.stop, before.hooks.stop
-    looser = {
-        ("hooks", "the end of a turn is checked less"): stop.max_refusals < was.max_refusals
-        or bool(set(was.verify_scopes) - set(stop.verify_scopes))
-        or was.verify_requirements > stop.verify_requirements,
-        ("plan_files", "more files are never refused"): bool(set(now.plan_files) - set(before.plan_files)),
-        ("code_without_terminal", "a person without a terminal needs no code"): before.code_without_terminal
-        > now.code_without_terminal,
-        ("agents_may_approve", "agents may approve"): now.agents_may_approve > before.agents_may_approve,
-    }
-    return [change for change, is_looser in looser.items() if is_looser and before.rules]
+    asked_less = set(was.verify_scopes) - set(stop.verify_scopes) or was.verify_requirements > stop.verify_requirements
+    less_code = before.code_without_terminal > now.code_without_terminal
+    changes = [
+        (asked_less or stop.max_refusals < was.max_refusals, "hooks", "the end of a turn is checked less"),
+        (set(now.plan_files) - set(before.plan_files), "plan_files", "more files are never refused"),
+        (less_code, "code_without_terminal", "a person without a terminal needs no code"),
+        (now.agents_may_approve > before.agents_may_approve, "agents_may_approve", "agents may approve"),
+    ]
+    return [(field, why) for is_looser, field, why in changes if is_looser]
 
 
 def _never_as_strict(_was: Any, _now: Any) -> bool:
