@@ -62,8 +62,7 @@ FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     requirements = now.requirements if now.enabled else {}
-    reasons = ((rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules)
-    looser = [(rule, why) for rule, why in reasons if why]
+    looser = _loosened_requirements(before, requirements)
     general = _loosened_general(before, now)
     changes: dict[str, Any] = {field: getattr(before, field) for field, _ in general}
     if looser:
@@ -91,6 +90,11 @@ def loosened_reason(old: "Requirement", new: "Requirement | None") -> str:
 
 def digest_of(rules: "GateSettings") -> str:
     return hashlib.sha256(msgspec.json.encode(rules.plain(), enc_hook=str)).hexdigest()[:24]
+
+
+def _loosened_requirements(before: "GateSettings", requirements: "dict[str, Requirement]") -> "list[tuple[Rule, str]]":
+    reasons = ((rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules)
+    return [(rule, why) for rule, why in reasons if why]
 
 
 def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """Commands that bring their own proof: `pytest && git commit`."""
 
 from collections.abc import Iterable
-from itertools import chain
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.flow import TERMINAL, Path
@@ -31,8 +30,8 @@ def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -
         # Without the act in the line, every way on which it may succeed must have passed the proof.
         return _all_pass(proofs, filter(_may_succeed, analysis.paths))
     reached = [path for path in analysis.paths if path.ran.keys() & acts]
-    # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    sinks = set(chain.from_iterable(path.outputs for path in reached))
+    # Nothing may be written on a path that reaches the act: it would not be what was proven.
+    sinks = set().union(*(path.outputs for path in reached))
     return sinks <= {TERMINAL} and _all_pass(
         [proof for proof in proofs if _ran_where_it_counts(proof, one, project)], reached
     )
