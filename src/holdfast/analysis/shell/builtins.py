@@ -5,17 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.shell import expand
-from holdfast.analysis.shell.flow import (
-    SUCCESS,
-    UNKNOWN_STATUS,
-    OutputPiece,
-    Path,
-    Pieces,
-    Status,
-    Value,
-    known_status,
-)
+from holdfast.analysis.shell import expand, flow
+from holdfast.analysis.shell.flow import SUCCESS, UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value
 from holdfast.analysis.shell.parse import ShellTooLarge
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN, Word
@@ -149,7 +140,7 @@ def _run_cd(executor: "Executor", call: "Call", path: Path) -> Status:
     target = next((word for word in call.words[1:] if not word.startswith("-") or word == "-"), "~")
     # The wording of bash and that of dash. `output` holds only the lines in which `cd` complains.
     if f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output:
-        return known_status(1)
+        return flow.known_status(1)
     if target == "-":
         folder = path.directories[-1] if path.directories else UNKNOWN
     else:
@@ -417,7 +408,7 @@ BUILTINS: dict[str, Status | Callable[["Executor", "Call", Path], Status | list[
     **dict.fromkeys(("let", "ulimit", "bg", "fg", "getopts", "}"), UNKNOWN_STATUS),
     **dict.fromkeys(("export", "local", "declare", "readonly", "typeset"), _run_declare),
     **dict.fromkeys(("read", "mapfile", "readarray"), _run_read),
-    "false": known_status(1), "echo": _run_echo, "printf": _run_printf, "cd": _run_cd, "pushd": _run_cd, "popd": _run_popd, "pwd": _run_pwd,
+    "false": flow.known_status(1), "echo": _run_echo, "printf": _run_printf, "cd": _run_cd, "pushd": _run_cd, "popd": _run_popd, "pwd": _run_pwd,
     "exit": _run_exit, "return": _run_exit, "break": _run_jump, "continue": _run_jump, "set": _run_set, "unset": _run_unset, "alias": _run_alias,
     "unalias": _run_unalias, "shopt": _run_shopt, "trap": _run_trap, "wait": _run_wait, "kill": _run_kill, "eval": _run_eval, "source": _run_source,
     ".": _run_source, "hash": _run_hash, "enable": _run_enable, "shift": _run_shift, "sleep": _run_sleep,

@@ -11,17 +11,12 @@ from itertools import pairwise
 
 import msgspec
 
+from holdfast.analysis.shell import nested_commands
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.flow import NULL, STDERR, STDOUT, TERMINAL, literal_text
 from holdfast.analysis.shell.git_acts import made_setting, settings_of_variables, started_programs
 from holdfast.analysis.shell.git_words import git_verbs, hook_files, option_words, split_git, verb_facts
-from holdfast.analysis.shell.nested_commands import (
-    carried_commands,
-    decoded_input,
-    join_words,
-    launched_commands,
-    powershell_commands,
-)
+from holdfast.analysis.shell.nested_commands import join_words, launched_commands
 from holdfast.analysis.shell.program_code import is_interpreter, read_commands, script_file, sed_acts, shorten_command
 from holdfast.analysis.shell.programs import SHELLS
 from holdfast.analysis.shell.recipes import find_meaning, is_source_of, make_recipe, parse_make, recipe_target, runners
@@ -141,7 +136,7 @@ class _Reader:
         if UNKNOWN in words[0] or re.search(r"[*?\[]", name.rstrip("[")):
             self.hidden.append("a program whose name is not known")
         inner = _OWN_READING.get(name, _Reader._other)(self, name, words, command)
-        carried = carried_commands(name, words, command.invocation.stdin)
+        carried = nested_commands.carried_commands(name, words, command.invocation.stdin)
         if name in word_list("launchers") | word_list("powershells"):
             inner += carried
         else:
@@ -175,12 +170,12 @@ class _Reader:
             inner += [word.partition("!")[2] for word in words[1:] if "!" in word]
         if name in ("sed", "gsed"):
             inner += sed_acts(words[1:])[0]
-        return inner + decoded_input(name, words, command.invocation.stdin)
+        return inner + nested_commands.decoded_input(name, words, command.invocation.stdin)
 
     def _behind_wrapper(self, words: list[str], command: ShellCommand) -> list[str]:
         wrapper = "".join(command.invocation.wrappers[-1:])
         if wrapper == "windows shell":
-            return powershell_commands(" ".join(words))
+            return nested_commands.powershell_commands(" ".join(words))
         if wrapper in ("pdm run", "hatch run", "rye run"):
             return self._known_meanings([_recipe_key(wrapper.partition(" ")[0], command.invocation.cwd, words[0])])
         return []

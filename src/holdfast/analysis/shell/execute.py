@@ -3,22 +3,9 @@
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from holdfast.analysis.shell import builtins, expand, programs, syntax
+from holdfast.analysis.shell import builtins, expand, flow, programs, syntax
 from holdfast.analysis.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
-from holdfast.analysis.shell.flow import (
-    SUCCESS,
-    UNKNOWN_STATUS,
-    Invocation,
-    OutputPiece,
-    Path,
-    Pieces,
-    Status,
-    Streams,
-    Value,
-    merge_all,
-    merge_paths,
-    split_path,
-)
+from holdfast.analysis.shell.flow import SUCCESS, UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Streams, Value
 from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
 from holdfast.analysis.shell.redirects import apply_redirect, file_name
 from holdfast.analysis.shell.syntax import UNKNOWN, Node, Part, Redirect, Word
@@ -43,7 +30,7 @@ class Executor:
     """One walk over one command. `invocations` lists every program that may have been started."""
 
     def __init__(self, output: str = "", read_file: ReadFile | None = None) -> None:
-        self.invocations: list[Invocation] = []
+        self.invocations: list[flow.Invocation] = []
         self.output = output
         self._read_file = read_file
         self.asked_for_files = False
@@ -74,7 +61,7 @@ class Executor:
         # `set -n`: the shell reads on and runs nothing.
         if "noexec" in path.options:
             return [path]
-        return merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
+        return flow.merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
 
     def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
         return [done for path in paths for done in self.run(node, path, streams, checked)]
@@ -83,7 +70,7 @@ class Executor:
         """Applies `set -e` to a status that is not tested."""
         if checked or "errexit" not in path.options or path.control:
             return [path]
-        good, bad = split_path(path, path.status)
+        good, bad = flow.split_path(path, path.status)
         for one in bad:
             one.control = "exit"
         return good + bad
@@ -126,7 +113,7 @@ class Executor:
     def sequence(self, node: syntax.Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = [path]
         for item in node.items:
-            paths = merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
+            paths = flow.merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
         return paths
 
     def and_or(self, node: syntax.AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
@@ -136,7 +123,7 @@ class Executor:
             if one.control:
                 done.append(one)
                 continue
-            good, bad = split_path(one, one.status)
+            good, bad = flow.split_path(one, one.status)
             going, staying = (good, bad) if node.operator == "&&" else (bad, good)
             done += staying
             done += self.run_all(node.right, going, streams, checked)
@@ -230,7 +217,7 @@ class Executor:
                 if one.control:
                     done.append(one)
                     continue
-                good, bad = split_path(one, one.status)
+                good, bad = flow.split_path(one, one.status)
                 done += self.run_all(body, good, streams, checked)
                 waiting += bad
         # An `if` none of whose conditions holds ends with 0.
@@ -250,7 +237,7 @@ class Executor:
         self.looping += 1
         paths = self.run(node, path, streams, True)
         self.looping -= 1
-        return merge_all(paths)
+        return flow.merge_all(paths)
 
     def _blurred(self, before: Path, path: Path) -> Path:
         path.control = "" if path.control in ("break", "continue") else path.control
@@ -294,7 +281,7 @@ class Executor:
                 stop = one.control == "break"
                 one.control = "" if one.control in ("break", "continue") else one.control
                 (done if stop or one.control else going).append(one)
-            going = merge_paths(going, MAX_PATHS)
+            going = flow.merge_paths(going, MAX_PATHS)
         self.context = outer
         return done + going
 
@@ -435,7 +422,7 @@ class Executor:
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def invocation(self, path: Path, node: syntax.Simple, made: Invocation) -> Invocation:
+    def invocation(self, path: Path, node: syntax.Simple, made: flow.Invocation) -> flow.Invocation:
         """The record of this command; shared by paths that reach it in the same state."""
         # By node and not by text: the same words at two places are two programs.
         key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)

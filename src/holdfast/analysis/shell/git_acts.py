@@ -5,15 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from holdfast.analysis.shell import git_words
 from holdfast.analysis.shell.analysis import Ran, ShellCommand
-from holdfast.analysis.shell.git_words import (
-    changing_verbs,
-    option_words,
-    reading_verbs,
-    split_git,
-    usual_meaning,
-    verb_facts,
-)
+from holdfast.analysis.shell.git_words import reading_verbs, verb_facts
 from holdfast.analysis.shell.syntax import UNKNOWN
 
 _HELP = frozenset(("--help", "-h"))
@@ -49,20 +43,20 @@ def _parse_git(command: ShellCommand, made: dict[str, str]) -> _Parsed | None:
     words, environment = command.words, command.invocation.environment
     if words[0].rpartition("/")[2] != "git" or command.invocation.shadowed:
         return None
-    call = split_git(words, environment)
+    call = git_words.split_git(words, environment)
     settings = made | settings_of_variables(environment) | call.settings
     verb, arguments = call.verb, call.arguments
     if not verb:
         return None
     if verb == "config" and len(arguments) >= 2:
         made[arguments[-2].lower()] = arguments[-1]
-    if verb in reading_verbs() | changing_verbs():
+    if verb in reading_verbs() | git_words.changing_verbs():
         return _Parsed(verb, arguments)
     # `!git commit` is git as well; what else a `!` starts is no act of git.
     meaning = settings.get(f"alias.{verb.lower()}", "").removeprefix("!git ").split()
     if meaning and not meaning[0].startswith("!"):
         return _Parsed(meaning[0], [*meaning[1:], *arguments])
-    return _Parsed(usual_meaning(verb).replace(UNKNOWN, "?"), arguments, guessed=True)
+    return _Parsed(git_words.usual_meaning(verb).replace(UNKNOWN, "?"), arguments, guessed=True)
 
 
 def _took_effect(command: ShellCommand, call: _Parsed, output: str) -> bool | None:
@@ -85,7 +79,7 @@ def _shows(pattern: str, output: str) -> bool:
 
 def _changes_nothing(call: _Parsed) -> bool:
     """Options and first arguments with which a changing verb only looks."""
-    facts, options = verb_facts(call.verb), option_words(call.verb, call.arguments)
+    facts, options = verb_facts(call.verb), git_words.option_words(call.verb, call.arguments)
     first = call.arguments[0] if call.arguments else ""
     return first in facts.looks_first or not _HELP.isdisjoint(options) or _has_option(facts.looks, options)
 
@@ -96,7 +90,7 @@ def _has_option(pattern: str, options: list[str]) -> bool:
 
 def _effect_of_success(call: _Parsed, output: str) -> bool | None:
     """The effect of a changing verb that ended with 0."""
-    facts, options = verb_facts(call.verb), option_words(call.verb, call.arguments)
+    facts, options = verb_facts(call.verb), git_words.option_words(call.verb, call.arguments)
     if _has_option(facts.no_effect, options):
         return False
     if facts.changed is None or _has_option(facts.unclear, options):

@@ -6,27 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.analysis.shell import expand
-from holdfast.analysis.shell.builtins import (
-    BUILTINS,
-    is_harmless_source,
-    run_builtin,
-    set_options,
-    set_positional,
-    tampering_reason,
-)
+from holdfast.analysis.shell import builtins, expand, flow
 from holdfast.analysis.shell.filters import always_succeeds, classify_filter, filter_operands
-from holdfast.analysis.shell.flow import (
-    SUCCESS,
-    UNKNOWN_STATUS,
-    Invocation,
-    OutputPiece,
-    Path,
-    Pieces,
-    Status,
-    Streams,
-    Value,
-)
+from holdfast.analysis.shell.flow import SUCCESS, UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Streams, Value
 from holdfast.analysis.shell.parse import ShellTooLarge
 from holdfast.analysis.shell.program_code import quote_word
 from holdfast.analysis.shell.redirects import file_name, join_path
@@ -87,7 +69,7 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return _run_coprocess(executor, call, path)
     # `sudo echo` starts a program, `command echo` the builtin.
     of_the_shell = _SHELL_WRAPPERS.issuperset(call.wrappers)
-    return (run_builtin if of_the_shell and name in BUILTINS else _run_program)(executor, call, path)
+    return (builtins.run_builtin if of_the_shell and name in builtins.BUILTINS else _run_program)(executor, call, path)
 
 
 def _run_coprocess(executor: "Executor", call: Call, path: Path) -> list[Path]:
@@ -131,7 +113,7 @@ def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
     name = call.words[0]
     _record_invocation(executor, call, path, shadowed=True)
     before, outer = path.variables, executor.context
-    set_positional(path, call.words[1:])
+    builtins.set_positional(path, call.words[1:])
     executor.context = (*outer, id(call.node))
     paths = executor.run(path.functions[name], path, call.streams, call.checked)
     executor.context = outer
@@ -288,13 +270,13 @@ def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
         path.outputs[name] = old + (call.streams.stdin or (OutputPiece(text=UNKNOWN),))
 
 
-def _record_invocation(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> Invocation:
+def _record_invocation(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> flow.Invocation:
     environment = {name: path.variables[name].text for name in path.exported if name in path.variables}
     environment |= call.environment
     tampered = path.tampered
     for name, value in call.environment.items():
-        tampered = tampered or tampering_reason(name, value)
-    made = Invocation(
+        tampered = tampered or builtins.tampering_reason(name, value)
+    made = flow.Invocation(
         -1,
         call.words,
         path.cwd,
@@ -348,10 +330,10 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
     for name in words.read_first:
         executor.note_sourced(path, name)
         # Its functions stand before every program that the text names.
-        if not is_harmless_source(name):
+        if not builtins.is_harmless_source(name):
             path.tamper(f"{name} is read first and may define other commands")
     _note_environment(executor, call, path)
-    options, rest = set_options(frozenset(), words.flags), words.rest
+    options, rest = builtins.set_options(frozenset(), words.flags), words.rest
     if "c" in words.letters:
         # `sh -c TEXT NAME ARG ...`: the word behind the text is `$0`.
         text = "".join(rest[:1])
@@ -402,7 +384,7 @@ def _run_nested(
         return _run_plain(executor, call, path)
     before = path.clone()
     _enter_shell(path, call, options)
-    set_positional(path, arguments)
+    builtins.set_positional(path, arguments)
     if zeroth:
         path.variables = {**path.variables, "0": Value(zeroth)}
     outer = executor.context
@@ -427,7 +409,7 @@ def _enter_shell(path: Path, call: Call, options: frozenset[str]) -> None:
     path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
     for name, value in call.environment.items():
         path.variables[name] = Value(value)
-        path.tamper(tampering_reason(name, value))
+        path.tamper(builtins.tampering_reason(name, value))
     path.exported |= frozenset(call.environment)
 
 

@@ -18,22 +18,9 @@ from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.gates import events
 from holdfast.features.gates.events import SESSION_OVER, SUBSCRIBED_KINDS, branch_of, keys, repo_or_project
 from holdfast.features.gates.evidence import Facts, reduce_facts
-from holdfast.features.gates.state.attention import (
-    AcceptedRules,
-    Attention,
-    Pause,
-    reduce_attention,
-    reduce_pause,
-    reduce_rules,
-)
-from holdfast.features.gates.state.branches import (
-    BranchState,
-    Document,
-    LiveSessions,
-    reduce_branch,
-    reduce_registry,
-    replace,
-)
+from holdfast.features.gates.state import attention, branches
+from holdfast.features.gates.state.attention import AcceptedRules, Attention, Pause
+from holdfast.features.gates.state.branches import BranchState, Document, LiveSessions, replace
 from holdfast.features.gates.state.spending import Spending, reduce_spending
 
 # Bounds of one document; the oldest entries go first.
@@ -313,13 +300,13 @@ SPENDINGS = DocumentType(events.SPENT, Spending)
 DOCUMENTS = (BRANCHES, SPENDINGS, SESSIONS, FACTS_OF, PAUSES, REGISTRIES, RULES_OF, ATTENTIONS)
 
 REDUCERS: Mapping[str, Callable[[Any, Event], Doc | None]] = {
-    events.BRANCH: reduce_branch,
+    events.BRANCH: branches.reduce_branch,
     events.SESSION: reduce_session,
     events.FACTS: reduce_facts,
-    events.LIVE: reduce_registry,
-    events.PAUSE: reduce_pause,
-    events.RULES: reduce_rules,
-    events.ATTENTION: reduce_attention,
+    events.LIVE: branches.reduce_registry,
+    events.PAUSE: attention.reduce_pause,
+    events.RULES: attention.reduce_rules,
+    events.ATTENTION: attention.reduce_attention,
     events.SPENT: reduce_spending,
 }
 
