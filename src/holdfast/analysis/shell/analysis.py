@@ -191,7 +191,7 @@ def _fitting_paths(paths: list[Path], exit_code: int, stdout: str | None) -> lis
 def _contains_literals(path: Path, stdout: str) -> bool:
     pieces = path.outputs.get(TERMINAL, ())
     texts = (p.text.strip() for p in pieces if not p.stderr and not p.filters and p.invocation < 0 and not p.status)
-    return all(text in stdout for text in texts if UNKNOWN not in text)
+    return len(stdout) >= MAX_UNCUT or all(text in stdout for text in texts if UNKNOWN not in text)
 
 
 def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
@@ -237,7 +237,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
 
     A printed exit status is recorded.
     """
-    if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
+    if not _contains_literals(path, stdout):
         return False
     last = _printed_last(path)
     pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")

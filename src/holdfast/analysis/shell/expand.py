@@ -181,7 +181,7 @@ def _word_fields(path: Path, word: Word) -> list[str]:
     for part in word.parts:
         text = value_text(resolve_part(path, part))
         if part.quoted or part.kind == "text":
-            pieces = [text] * (part.quoted or bool(text))
+            pieces = [text] if text or part.quoted else []
         else:
             # A blank at the beginning ends the field before it.
             blank = current is not None and text[:1].isspace()

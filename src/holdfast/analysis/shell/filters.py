@@ -79,5 +79,6 @@ def filter_operands(words: list[str]) -> list[str]:
             next(rest, "")
         elif word == "-" or not word.startswith("-"):
             files.append(word)
-    has_script = name in _FIRST_IS_SCRIPT and "-e" not in words[1:]
-    return [word for word in files[has_script:] if not _TAIL_FROM_START.match(word)]
+    if name in _FIRST_IS_SCRIPT and "-e" not in words[1:]:
+        files = files[1:]
+    return [word for word in files if not _TAIL_FROM_START.match(word)]

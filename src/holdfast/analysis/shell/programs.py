@@ -57,8 +57,9 @@ class Call(msgspec.Struct):
 
 
 def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
-    name, *rest = call.words
-    path.tamper("a negation that is not followed" if rest and name == "!" else "")
+    name = call.words[0]
+    if name == "!":
+        path.tamper("a negation that is not followed")
     # Behind any other wrapper the name is looked up on disk, never as an alias or a function.
     if not call.wrappers or call.wrappers[-1] in ("time", "coproc"):
         if (text := _alias_text(path, name, call.node.line)) is not None:

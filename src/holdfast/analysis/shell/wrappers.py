@@ -214,7 +214,7 @@ class _Options:
             # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
             named, _, inner[0] = inner[0].rpartition(":")
             self.environment |= {"HATCH_ENV": named} if named else {}
-        python = ["python", "-m"] if self.module else ["python"] * (spec.python or spec.module)
+        python = ["python", "-m"] if self.module else ["python"] if spec.python or spec.module else []
         return Unwrapped(
             words=python + inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
             repeated=spec.repeats is not None and any(re.match(spec.repeats, word) for word in ["", *own]),

@@ -230,10 +230,9 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
         if doc.digest == rules.digest or not (doc.digest or rules.rules):
             continue
         looser = loosened_rules(state, scope, rules)
-        waits = doc.waiting is not None and doc.waiting.digest == rules.digest
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
-        elif waits or _is_settling(event, settings):
+        elif doc.waits_for(rules.digest) or _is_settling(event, settings):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)

@@ -42,6 +42,10 @@ class AcceptedRules(Document, frozen=True):
     at: int = 0
     waiting: WaitingRules | None = None
 
+    def waits_for(self, digest: str) -> bool:
+        """Whether it is recorded that these settings wait for a person."""
+        return self.waiting is not None and self.waiting.digest == digest
+
 
 def reduce_rules(doc: AcceptedRules | None, event: Event) -> AcceptedRules | None:
     data = event.data
