@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.policy import decide, derive
-from holdfast.features.gates.settings import PRESETS, GateSettings
+from holdfast.features.gates.settings import GateSettings, presets
 from holdfast.features.gates.views import Simulation, simulate_rules
 from holdfast.stores.sqlite import SqliteStore
 from tests.bench import floors
@@ -98,7 +98,7 @@ def _asked_hook() -> None:
         git(world.project, "init", "-q", "-b", "feature/x")
         git(world.project, "commit", "-q", "--allow-empty", "-m", "first")
         (world.root / "config").mkdir()
-        rules = "".join(f"  {name}: {{enabled: true}}\n" for name in PRESETS["strict"])
+        rules = "".join(f"  {name}: {{enabled: true}}\n" for name in presets().presets["strict"])
         (world.root / "config" / "settings.yaml").write_text(f"requirements:\n{rules}")
         world.start()
         try:

@@ -15,7 +15,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.core.kinds import KINDS
 from holdfast.core.ports import EventQuery
-from holdfast.features.gates.settings import PRESETS
+from holdfast.features.gates.settings import presets
 from holdfast.paths import Paths
 from tests.factories import NOON
 from tests.kit import PAYLOADS
@@ -86,7 +86,7 @@ def test_what_a_feature_is_not_asked_about_it_has_nothing_to_say_to(
     project.mkdir()
     config = tmp_path / "config"
     config.mkdir()
-    rules = "".join(f"  {name}: {{enabled: true}}\n" for name in PRESETS["strict"])
+    rules = "".join(f"  {name}: {{enabled: true}}\n" for name in presets().presets["strict"])
     (config / "settings.yaml").write_text(f"requirements:\n{rules}reindex:\n  context: true\n")
     monkeypatch.setenv("HOLDFAST_CONFIG", str(config))
     monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path / "state"))

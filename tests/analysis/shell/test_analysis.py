@@ -78,6 +78,7 @@ def test_the_folder_is_followed(text: str, folder: str) -> None:
 
 def test_a_printed_status_is_read() -> None:
     assert command("t >/dev/null; echo code=$?", "t", 0, "code=7\n").exit_code == 7
+    assert command("t >/dev/null; printf 'code=%d\\n' $?", "t", 0, "code=7\n").exit_code == 7
     assert command("t | tail -1; echo ${PIPESTATUS[0]}", "t", 0, "x\n1\n").exit_code == 1
     assert command("t >/dev/null && echo yes || echo no", "t", 0, "no\n").exit_code == -1
     assert command("t >/dev/null && echo OK || echo NOT OK", "t", 0, "NOT OK\n").exit_code == -1

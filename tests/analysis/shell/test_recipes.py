@@ -40,6 +40,9 @@ EDITOR = """{
 }
 """
 FILES = {"/p/Gruntfile.js": GRUNT, "/p/gulpfile.js": GULP, "/p/.vscode/tasks.json": EDITOR}
+FILES["/p/Rakefile"] = (
+    "require 'rake'\n\ntask :ship do\n  sh 'make deploy'\nend\n\ntask :test do\n  sh 'rspec spec'\nend\n"
+)
 FILES["/p/package.json"] = '{"scripts": {"pub": "make deploy"}}'
 
 
@@ -58,6 +61,7 @@ def programs(command: str) -> tuple[str, ...]:
     [
         ("npx grunt ship", "make deploy"), ("grunt test", "eslint src"), ("grunt", "eslint src"),
         ("npx grunt save", "git commit -am x"), ("npx gulp ship", "make deploy"), ("gulp", "tsc -p ."),
+        ("rake ship", "make deploy"), ("rake test", "rspec spec"),
         ("editor-task 'ship it'", "make deploy"), ("editor-task all", "make deploy"), ("editor-task pub", "make deploy"),
     ],
 )  # fmt: skip
@@ -65,6 +69,8 @@ def test_a_task_is_what_it_runs(command: str, runs: str) -> None:
     assert runs in programs(command)
 
 
-@pytest.mark.parametrize("command", ["npx grunt test", "gulp build", "gulp", "grunt --help", "editor-task other"])
+@pytest.mark.parametrize(
+    "command", ["npx grunt test", "rake test", "gulp build", "gulp", "grunt --help", "editor-task other"]
+)
 def test_a_task_is_not_what_its_neighbours_run(command: str) -> None:
     assert not {"make deploy", "git commit -am x"} & set(programs(command))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.analysis.shell.git_acts import READS
+from holdfast.analysis.shell.git_words import reading_verbs
 from holdfast.features.checks.judge import is_uneventful, judge_command
 
 CASES = [
@@ -48,13 +48,13 @@ def _git_right(expected: list[dict[str, Any]], got: list[dict[str, Any]]) -> boo
     said: dict[str, bool | None] = {}
     for act in got:
         said[act["verb"]] = said.get(act["verb"]) or act["effective"]
-    wanted = {act["verb"]: act["effective"] for act in expected if act["verb"] not in READS}
+    wanted = {act["verb"]: act["effective"] for act in expected if act["verb"] not in reading_verbs()}
     for verb, effective in wanted.items():
         if effective and (verb not in said or said[verb] is False):
             return False
         if not effective and said.get(verb) is True:
             return False
-    return not any(effective and verb not in wanted and verb not in READS for verb, effective in said.items())
+    return not any(effective and verb not in wanted and verb not in reading_verbs() for verb, effective in said.items())
 
 
 def _share(name: str, outcomes: list[bool]) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.analysis.shell.analysis import analyse_command
 from holdfast.core.event import Event
-from holdfast.features.gates.evidence import is_real_run, only_looks
+from holdfast.features.gates.looking import is_real_run, only_looks
 from tests.features.gates.stage import Stage, names
 
 
@@ -274,7 +274,7 @@ def test_a_run_in_a_folder_that_cannot_be_told_proves_nothing() -> None:
     stage.edit("src/a.py")
     checked(stage, 'cd "$DIR" && pytest -q', dir="?", reach=[])
     told = stage.stop()
-    assert names(told) == ["tests"] and "ran cannot be told" in told.reasons[0]
+    assert names(told) == ["tests"] and "it is unknown where the last" in told.reasons[0]
     checked(stage, "pytest -q", dir=".", reach=["."])
     assert stage.stop().silent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
+from holdfast.features.gates.settings import GateSettings, presets
 from holdfast.settings import OtherPlacements, Resolved, Settings, json_schema, trust
 from holdfast.settings.edit import set_value
 from tests.features.gates.stage import Stage
@@ -300,19 +300,19 @@ def test_a_project_cannot_let_agents_approve_themselves(home: Home) -> None:
     assert home.gates().agents_may_approve is False
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", presets().built_in)
 def test_what_is_built_in_holds_and_is_off_until_named(name: str) -> None:
     (rule,) = GateSettings.of({"requirements": {name: {"enabled": True}}}).rules
     assert rule.spec.description
     assert rule.at_tool or rule.at_stop
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", presets().presets)
 def test_a_preset_can_be_written_and_read_back(home: Home, name: str) -> None:
     home.project.mkdir(parents=True)
-    for requirement, given in PRESETS[name].items():
+    for requirement, given in presets().presets[name].items():
         assert set_value(home.settings, "project", f"requirements.{requirement}", given, home.project) == ()
-    assert sorted(home.gates().by_name) == sorted(PRESETS[name])
+    assert sorted(home.gates().by_name) == sorted(presets().presets[name])
 
 
 def test_a_wrong_value_is_not_written(home: Home) -> None:

@@ -1,9 +1,10 @@
-"""The public face of this package: what a command did, given the exit status and the output that were reported."""
+"""Reads what a command did from its text, exit status and output."""
 
 import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain, dropwhile, repeat, takewhile
 
 import msgspec
 
@@ -13,14 +14,13 @@ from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_
 from holdfast.analysis.shell.programs import finish_shell
 from holdfast.analysis.shell.syntax import UNKNOWN
 
-# 128 and the number of a signal.
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
-"""Codes that may mean that the shell itself was ended from outside."""
+"""128 + signal: the shell itself may have been killed."""
 MAX_TAIL = 2_000
 # How many commands are cached, and the longest that is, in characters.
 MOST_KEPT, LONGEST_KEPT = 256, 8_000
 MAX_UNCUT = 3_000
-"""Output that is shorter was not cut by the agent."""
+"""Agents cut longer output."""
 
 
 class Ran(StrEnum):
@@ -30,14 +30,14 @@ class Ran(StrEnum):
 
 
 class ShellCommand(msgspec.Struct):
-    """One program of the command, with what the reported exit status tells of it."""
+    """One program of the command, with what the exit status shows about it."""
 
     invocation: Invocation
     ran: Ran
     exit_code: int | None
     """Its own exit code where it is known; -1 means that it failed with a code that is not known."""
     pending: bool = False
-    """It was started in the background and nobody waited for its end."""
+    """Started in the background and not waited for."""
     interrupted: bool = False
     """The shell may have been ended by a signal before it was done."""
     visible: Pieces = ()
@@ -55,25 +55,24 @@ class ShellCommand(msgspec.Struct):
 class Analysis(msgspec.Struct):
     commands: list[ShellCommand] = []
     terminal: Pieces = ()
-    """What reached the terminal, in order, on the ways that fit the report."""
+    """What reached the terminal, in order, on the paths that fit."""
     defined: tuple[str, ...] = ()
-    """Functions the command defined."""
     problem: str = ""
-    """Why nothing can be said; empty when the command was followed."""
+    """Why the command was not followed; else empty."""
     paths: list[Path] = []
-    """The ways that fit the report."""
+    """The paths that fit exit status and output."""
     killed: bool = False
     sourced: tuple[str, ...] = ()
-    """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
+    """Files the shell sources (`. FILE`); not followed here."""
     run_later: tuple[str, ...] = ()
     """Shell texts of traps and aliases, not followed here."""
     redirected: tuple[tuple[int, str], ...] = ()
-    """How many programs came before, and the file that output was sent to then."""
+    """How many programs came before the redirection, and its file."""
     reads_files: bool = False
-    """Files of the repository decide what it does: the same text may mean something else the next time."""
+    """Repository files decide what it does, so the result is not cached by text."""
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
-        """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
+        """Keep the paths on which these invocations ran and ended like this. True if that excludes any."""
         fitting = [
             path for path in self.paths if all(index in path.ran for index in ran) and _path_agrees(path, succeeded)
         ]
@@ -86,7 +85,7 @@ class Analysis(msgspec.Struct):
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """The ways a command can take, before it is known how it ended. Shared: nobody changes it."""
+    """The paths a command can take, whatever its end. Cached and shared; do not change it."""
 
     invocations: list[Invocation] = []
     paths: list[Path] = []
@@ -106,23 +105,21 @@ def analyse_command(
     cwd: str | None = None,
     read_file: ReadFile | None = None,
 ) -> Analysis:
-    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
+    """Never raises: what cannot be followed is returned as a problem. Pass None for output that was not reported."""
     walk = _walk_command(text, cwd or ".", _cd_errors(text, stdout, stderr), read_file)
     if walk.problem:
         return Analysis(problem=walk.problem)
-    concluded = _conclude_analysis(walk, exit_code, stdout)
-    concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
-    return concluded
+    return _conclude_analysis(walk, exit_code, stdout)
 
 
 def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
-    """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
+    """Cache an answer that depends on the command's text alone: agents repeat commands."""
     kept = lru_cache(MOST_KEPT)(judge)
     return lambda text: kept(text) if len(text) <= LONGEST_KEPT else judge(text)
 
 
 def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
-    """The lines in which the shell says that it could not go to a folder."""
+    """The lines in which `cd` fails."""
     if "cd" not in text:
         return ""
     shown = [
@@ -143,7 +140,7 @@ def _walk_command(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 
 @lru_cache(MOST_KEPT)
 def _walk_without_files(text: str, cwd: str, cd_errors: str) -> _Walk:
-    """Kept, because several readers ask for the same command before and after it ran."""
+    """Cached: several readers ask about a command before and after it ran."""
     return _follow_paths(text, cwd, cd_errors)
 
 
@@ -170,27 +167,31 @@ def _follow_paths(text: str, cwd: str, cd_errors: str, read_file: ReadFile | Non
 
 
 def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
-    killed = exit_code is None or exit_code in KILLED or exit_code < 0
     # `_fits_exit` writes into `assumed`, and the walk is shared.
-    paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
-    fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
-    if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
-        # Output that fits no way at all was cut or changed, and is no evidence.
-        fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
-    defined = tuple(name for path in paths for name in path.functions)
-    commands = [_undecided_command(invocation) for invocation in walk.invocations]
-    if not fitting:
-        return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
-    by_signal = killed and exit_code is not None
-    for command in commands:
+    fitting = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
+    by_signal = exit_code is not None and (exit_code in KILLED or exit_code < 0)
+    # A command that was ended early may have printed less than it would.
+    if exit_code is not None and not by_signal:
+        fitting = _fitting_paths(fitting, exit_code, stdout)
+    commands = [ShellCommand(invocation, Ran.MAYBE, None) for invocation in walk.invocations]
+    for command in commands if fitting else ():
         _update_command(command, fitting, by_signal)
-    return Analysis(commands, _terminal_output(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
+    defined = tuple(chain.from_iterable(path.functions for path in walk.paths))
+    return Analysis(
+        commands, _terminal_output(fitting), defined, "", fitting, by_signal, walk.sourced, walk.run_later, walk.redirected, walk.reads_files,
+    )  # fmt: skip
+
+
+def _fitting_paths(paths: list[Path], exit_code: int, stdout: str | None) -> list[Path]:
+    fitting = [path for path in paths if _fits_exit(path, path.status, exit_code)]
+    # Output that fits no way at all was cut or changed, and is no evidence.
+    return ([path for path in fitting if _fits_text(path, stdout)] if stdout is not None else []) or fitting
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:
     pieces = path.outputs.get(TERMINAL, ())
     texts = (p.text.strip() for p in pieces if not p.stderr and not p.filters and p.invocation < 0 and not p.status)
-    return all(text in stdout for text in texts if UNKNOWN not in text)
+    return len(stdout) >= MAX_UNCUT or all(text in stdout for text in texts if UNKNOWN not in text)
 
 
 def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
@@ -199,19 +200,14 @@ def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
     )
 
 
-def _undecided_command(invocation: Invocation) -> ShellCommand:
-    return ShellCommand(invocation, Ran.MAYBE, None)
-
-
-def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
+def _fits_exit(path: Path, status: Status, code: int) -> bool:
     """Whether the path can end with this code; what follows for an invocation is kept as its exit code."""
-    assert code is not None
     if status.kind == "code":
         return status.code == code
     if status.kind == "of":
         return _assume_code(path, status.invocation, code)
     if status.kind == "not":
-        # A negation ends with 0 or 1, nothing else.
+        # A negation ends with 0 or 1.
         return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
     if status.kind == "all":
         return _fits_all(path, status.members, code)
@@ -229,7 +225,7 @@ def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
 
 def _assume_code(path: Path, index: int, code: int) -> bool:
     assumed = path.assumed.get(index)
-    # A code that was only known not to be 0 is known now.
+    # Until now it was only known not to be 0.
     if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
         path.assumed[index] = code
         return True
@@ -237,31 +233,30 @@ def _assume_code(path: Path, index: int, code: int) -> bool:
 
 
 def _fits_text(path: Path, stdout: str) -> bool:
-    """What the command itself printed must be in the output, and what it printed last at its end.
+    """Whether the output contains what the command itself prints, its last text at the end.
 
-    A printed status is learnt from.
+    A printed exit status is recorded.
     """
-    if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
+    if not _contains_literals(path, stdout):
         return False
-    last: list[OutputPiece] = []
-    for piece in reversed(path.outputs.get(TERMINAL, ())):
-        if piece.stderr or piece.invocation >= 0 or piece.filters:
-            break
-        last.insert(0, piece)
-    # A job in the background may print behind it.
-    if not last or path.pending:
-        return True
-    while last and not last[-1].status and not last[-1].text.strip():
-        last.pop()
+    last = _printed_last(path)
     pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
-    if len(pattern) > MAX_TAIL or not pattern.strip():
+    # A background job may print later.
+    if path.pending or len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
     if match is None:
         return False
-    statuses = [p.status for p in last if p.status]
     # An exit status has at most three digits.
-    return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+    statuses = filter(None, (piece.status for piece in last))
+    return all(map(_fits_exit, repeat(path), statuses, (int(number[:3]) for number in match.groups())))
+
+
+def _printed_last(path: Path) -> list[OutputPiece]:
+    """What the shell itself prints at the end, without blank texts behind it."""
+    printed = reversed(path.outputs.get(TERMINAL, ()))
+    own = takewhile(lambda piece: not piece.stderr and piece.invocation < 0 and not piece.filters, printed)
+    return list(dropwhile(lambda piece: not piece.status and not piece.text.strip(), own))[::-1]
 
 
 def _as_pattern(text: str) -> str:
@@ -269,29 +264,38 @@ def _as_pattern(text: str) -> str:
 
 
 def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> None:
-    invocation = command.invocation
-    index = invocation.index
+    index = command.invocation.index
     here = [path for path in paths if index in path.ran]
-    sure = len(here) == len(paths) and all(path.ran[index] for path in paths)
-    ran = Ran.NO if not here else Ran.YES if sure and not killed else Ran.MAYBE
-    codes = {path.assumed.get(index) for path in here}
-    code = codes.pop() if len(codes) == 1 else FAILED if codes and None not in codes and 0 not in codes else None
+    command.interrupted = killed
+    command.ran = Ran.MAYBE if killed and here else _ran(index, here, paths)
+    command.pending = any(index in path.pending for path in here)
+    codes = {path.assumed.get(index) for path in here} or {None}
+    command.exit_code = None if command.pending else _exit_code(command.invocation, codes, killed)
+    shown = chain.from_iterable(path.outputs.get(TERMINAL, ()) for path in here)
+    command.visible = tuple(dict.fromkeys(piece for piece in shown if piece.invocation == index))
+
+
+def _ran(index: int, here: list[Path], paths: list[Path]) -> Ran:
+    if not here:
+        return Ran.NO
+    return Ran.YES if len(here) == len(paths) and all(path.ran[index] for path in paths) else Ran.MAYBE
+
+
+def _exit_code(invocation: Invocation, codes: set[int | None], killed: bool) -> int | None:
+    """`codes`: what is assumed on the ways that fit."""
+    different = FAILED if codes.isdisjoint((None, 0)) else None
+    code = next(iter(codes)) if len(codes) == 1 else different
+    hidden = invocation.code_hidden
     # Which of several runs the code belongs to is not known.
     if invocation.repeated or (killed and code is None):
-        code = 0 if code == 0 and invocation.code_hidden else None
-    if invocation.code_hidden and code:
-        code = FAILED
-    pending = any(index in path.pending for path in here)
-    visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
-    command.interrupted = killed
-    command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
+        return 0 if code == 0 and hidden else None
+    return FAILED if hidden and code else code
 
 
 def _terminal_output(paths: list[Path]) -> Pieces:
-    if len(paths) == 1:
-        return paths[0].outputs.get(TERMINAL, ())
-    longest = max(paths, key=lambda path: len(path.outputs.get(TERMINAL, ())))
-    pieces = dict.fromkeys(longest.outputs.get(TERMINAL, ()))
-    for path in paths:
-        pieces |= dict.fromkeys(path.outputs.get(TERMINAL, ()))
-    return tuple(pieces)
+    """The longest output first, then what only other paths print."""
+    printed = [path.outputs.get(TERMINAL, ()) for path in paths]
+    if len(printed) == 1:
+        return printed[0]
+    longest = max(printed, key=len, default=())
+    return tuple(dict.fromkeys(piece for pieces in (longest, *printed) for piece in pieces))

@@ -1,58 +1,26 @@
-"""Follows a syntax tree along every way the shell can take, without running anything."""
+"""Follows a syntax tree along every path the shell can take, without running anything."""
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from holdfast.analysis.shell import builtins, expand, programs
+from holdfast.analysis.shell import builtins, expand, flow, programs, syntax
 from holdfast.analysis.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
-from holdfast.analysis.shell.flow import (
-    SUCCESS,
-    UNKNOWN_STATUS,
-    Invocation,
-    Path,
-    Pieces,
-    Status,
-    Streams,
-    Value,
-    merge_all,
-    merge_paths,
-    split_path,
-)
-from holdfast.analysis.shell.parse import ShellTooLarge, parse_command
+from holdfast.analysis.shell.flow import SUCCESS, UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Streams, Value
+from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
 from holdfast.analysis.shell.redirects import apply_redirect, file_name
-from holdfast.analysis.shell.syntax import (
-    UNKNOWN,
-    AndOr,
-    Background,
-    Case,
-    Condition,
-    For,
-    Function,
-    Group,
-    If,
-    Negation,
-    Node,
-    Part,
-    Pipeline,
-    Redirect,
-    Sequence,
-    Simple,
-    Unparsed,
-    While,
-    Word,
-)
+from holdfast.analysis.shell.syntax import UNKNOWN, Node, Part, Redirect, Word
 
-# Ways that are followed side by side; where there are more, those that are alike are merged.
+# Paths followed at once; beyond that, similar ones are merged.
 MAX_PATHS = 24
-# Nodes visited in one walk: a bound on the time, because a hook waits for it.
+# Nodes visited per walk, because a hook waits for it.
 MAX_STEPS = 400
-# How deep functions, nested shells and rounds of loops may lie inside one another.
+# Nesting of functions, shells and loop rounds.
 MAX_CALLS = 12
-# A `for` over more values is followed once, as if they were not known.
+# A `for` over more values is followed once, with an unknown value.
 MAX_ITERATIONS = 12
 MAX_BRANCHES = 60
 MAX_INNER_CHARACTERS = 40_000
-"""Of all texts together that the command hands to shells and `eval`."""
+"""For all texts that the command passes to shells and `eval`, together."""
 
 ReadFile = Callable[[str], str | None]
 """The text of a script by its path as written, or None when it is not there or not to be read."""
@@ -62,7 +30,7 @@ class Executor:
     """One walk over one command. `invocations` lists every program that may have been started."""
 
     def __init__(self, output: str = "", read_file: ReadFile | None = None) -> None:
-        self.invocations: list[Invocation] = []
+        self.invocations: list[flow.Invocation] = []
         self.output = output
         self._read_file = read_file
         self.asked_for_files = False
@@ -70,11 +38,11 @@ class Executor:
         self.background = 0
         self.looping = 0
         self.run_later: list[str] = []
-        """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        """Shell text for later: signal traps, aliases."""
         self.redirected: list[tuple[int, str]] = []
-        """How many programs had been met before, and the file that output was sent to then."""
+        """How many programs came before the redirection, and its file."""
         self.sourced: dict[str, None] = {}
-        """Files that a shell reads commands from, besides scripts that are started by name."""
+        """Files that the shell sources."""
         self._known: dict[tuple[object, ...], int] = {}
         self._steps = 0
         self._inner_characters = 0
@@ -83,39 +51,45 @@ class Executor:
     # ── every node ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, node: Node, path: Path, streams: Streams, checked: bool = False) -> list[Path]:
-        """`checked`: somebody looks at the status, so `set -e` does not end the shell here."""
+        """`checked`: the status is tested, so `set -e` does not apply here."""
         self._steps += 1
         if self._steps > MAX_STEPS or len(self.context) > MAX_CALLS:
             raise ShellTooLarge
-        # On its way out by exit, return, break or continue: what lies between is not run.
+        # After exit, return, break or continue nothing more runs here.
         if path.control:
             return [path]
         # `set -n`: the shell reads on and runs nothing.
         if "noexec" in path.options:
             return [path]
-        return merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
+        return flow.merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
 
     def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
         return [done for path in paths for done in self.run(node, path, streams, checked)]
 
     def after(self, path: Path, checked: bool) -> list[Path]:
-        """What `set -e` makes of a status that nobody looks at."""
+        """Applies `set -e` to a status that is not tested."""
         if checked or "errexit" not in path.options or path.control:
             return [path]
-        good, bad = split_path(path, path.status)
+        good, bad = flow.split_path(path, path.status)
         for one in bad:
             one.control = "exit"
         return good + bad
 
     def parse(self, text: str) -> Node:
-        """A text inside of the command; the same bounds hold for all of them together."""
+        """Parses nested text within a total bound."""
         self._inner_characters += len(text)
         if self._inner_characters > MAX_INNER_CHARACTERS:
             raise ShellTooLarge
         return parse_command(text)
 
+    def parse_or_none(self, text: str | None) -> Node | None:
+        try:
+            return None if text is None else self.parse(text)
+        except ShellUnreadable:
+            return None
+
     def read_file(self, path: str) -> str | None:
-        """The text of a file of the repository, where it may be read. What it says can be different the next time."""
+        """The text of a repository file; makes the result uncacheable."""
         self.asked_for_files = True
         return self._read_file(path) if self._read_file else None
 
@@ -123,7 +97,7 @@ class Executor:
         file = file_name(path, name)
         if not name or UNKNOWN in file:
             return
-        # A file that this very command wrote: its text is known without a look at the disk.
+        # The text of a file that this command wrote is known.
         written = path.outputs.get(file)
         if written is None:
             self.sourced[file] = None
@@ -136,33 +110,33 @@ class Executor:
 
     # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def sequence(self, node: syntax.Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = [path]
         for item in node.items:
-            paths = merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
+            paths = flow.merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
         return paths
 
-    def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def and_or(self, node: syntax.AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         # `set -e` ignores a failure on the left of `&&` and `||`.
         for one in self.run(node.left, path, streams, True):
             if one.control:
                 done.append(one)
                 continue
-            good, bad = split_path(one, one.status)
+            good, bad = flow.split_path(one, one.status)
             going, staying = (good, bad) if node.operator == "&&" else (bad, good)
             done += staying
             done += self.run_all(node.right, going, streams, checked)
         return done
 
-    def negation(self, node: Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def negation(self, node: syntax.Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = self.run(node.body, path, streams, True)
         for one in paths:
             if not one.control:
                 one.status = _negate_status(one, one.status)
         return paths
 
-    def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def background_job(self, node: syntax.Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
         return self.run_job(path, lambda: self.run(node.body, path, streams, True))
 
     def run_job(self, path: Path, run: Callable[[], list[Path]]) -> list[Path]:
@@ -178,7 +152,7 @@ class Executor:
             one.job, one.jobs, one.status = one.status, one.jobs + 1, SUCCESS
         return paths
 
-    def pipeline(self, node: Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def pipeline(self, node: syntax.Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
         # Each: the way so far, what the next stage reads, the statuses of the stages before it.
         paths = [(path, streams.stdin, ())]  # type: list[tuple[Path, Pieces | None, tuple[Status, ...]]]
         last = len(node.stages) - 1
@@ -219,7 +193,7 @@ class Executor:
 
     # ── compound commands ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def group(self, node: Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def group(self, node: syntax.Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         if not node.subshell:
             return self.run(node.body, path, streams, checked)
@@ -230,11 +204,11 @@ class Executor:
         return done
 
     def _run_subshell(self, body: Node, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        """Its own EXIT trap may give it another status; that of the shell around it is not its own."""
+        """Runs its own EXIT trap, not that of the outer shell."""
         path.trap = None
         return [end for one in self.run(body, path, streams, checked) for end in programs.finish_shell(self, one)]
 
-    def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def if_(self, node: syntax.If, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         waiting, done = [path], list[Path]()
         for condition, body in node.branches:
@@ -243,7 +217,7 @@ class Executor:
                 if one.control:
                     done.append(one)
                     continue
-                good, bad = split_path(one, one.status)
+                good, bad = flow.split_path(one, one.status)
                 done += self.run_all(body, good, streams, checked)
                 waiting += bad
         # An `if` none of whose conditions holds ends with 0.
@@ -251,8 +225,8 @@ class Executor:
             one.status = SUCCESS
         return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
 
-    def while_(self, node: While, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        """How often it goes round is unknown: once is followed, nothing is concluded from it."""
+    def while_(self, node: syntax.While, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        """The number of rounds is unknown: one is followed, and nothing is concluded from it."""
         streams = self.redirect(path, node.redirects, streams)
         before = path.clone()
         tested = self._looped(node.condition, path, streams)
@@ -263,17 +237,17 @@ class Executor:
         self.looping += 1
         paths = self.run(node, path, streams, True)
         self.looping -= 1
-        return merge_all(paths)
+        return flow.merge_all(paths)
 
     def _blurred(self, before: Path, path: Path) -> Path:
         path.control = "" if path.control in ("break", "continue") else path.control
         path.status = UNKNOWN_STATUS
-        # What was assumed or run in a round holds for that round only, if there was one at all.
+        # Assumptions hold for one round only.
         path.assumed = {k: v for k, v in path.assumed.items() if k in before.assumed}
         path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
         return path
 
-    def for_(self, node: For, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def for_(self, node: syntax.For, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         paths = self.substitutions(node.values, [path])
         done: list[Path] = []
@@ -285,20 +259,20 @@ class Executor:
                 done += self._iterate(node, values, one, streams, checked)
         return done
 
-    def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
+    def _endless(self, node: syntax.For, path: Path, streams: Streams) -> list[Path]:
         before = path.clone()
         values = expand_words(path, node.values)
-        # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
+        # For a single pattern, writes are reported with the pattern.
         path.variables[node.variable] = Value(values[0] if len(values) == 1 and UNKNOWN not in values[0] else UNKNOWN)
         once = self._looped(node.body, path.clone(), streams)
         return [self._blurred(before, path), self._blurred(before, once)]
 
-    def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def _iterate(self, node: syntax.For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = SUCCESS
         going, done = [path], list[Path]()
         outer = self.context
         for number, value in enumerate(values):
-            # The round is part of an invocation's identity: every round starts programs of its own.
+            # Every round starts invocations of its own.
             self.context = (*outer[:MAX_CALLS], number + 1)
             for one in going:
                 one.variables[node.variable] = Value(value)
@@ -307,15 +281,15 @@ class Executor:
                 stop = one.control == "break"
                 one.control = "" if one.control in ("break", "continue") else one.control
                 (done if stop or one.control else going).append(one)
-            going = merge_paths(going, MAX_PATHS)
+            going = flow.merge_paths(going, MAX_PATHS)
         self.context = outer
         return done + going
 
-    def case(self, node: Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def case(self, node: syntax.Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         value = word_text(path, node.value)
         if len(node.branches) > MAX_BRANCHES:
-            return self.unparsed(Unparsed(""), path, streams, checked)
+            return self.unparsed(syntax.Unparsed(""), path, streams, checked)
         if UNKNOWN not in value:
             for patterns, body in node.branches:
                 if any(fnmatchcase(value, word_text(path, pattern)) for pattern in patterns):
@@ -326,35 +300,35 @@ class Executor:
         path.status = SUCCESS
         return [*paths, path]
 
-    def function(self, node: Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        # bash calls this one by itself, for a name that it does not find.
+    def function(self, node: syntax.Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # bash calls it for unknown names.
         called = self.run(node.body, path.clone(), streams, True) if node.name == "command_not_found_handle" else []
         path.functions = {**path.functions, node.name: node.body}
         path.status = SUCCESS
         return [*called, path]
 
-    def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def condition(self, node: syntax.Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         for one in self.substitutions(node.words, [path]):
             one.status = expand.evaluate_test(one, node.words)
             done += self.after(one, checked)
         return done
 
-    def unparsed(self, node: Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def unparsed(self, node: syntax.Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = UNKNOWN_STATUS
-        path.tampered = path.tampered or "a part of the command could not be parsed"
+        path.tamper("a part of the command could not be parsed")
         return [path]
 
     # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def simple(self, node: syntax.Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
         words = (
             *node.words,
             *(word for value_words in values for word in value_words),
             *(r.target for r in node.redirects),
         )
-        # Substitutions run before the command does, those of assignments and redirections too.
+        # Substitutions run first, including those in assignments and redirections.
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -362,7 +336,7 @@ class Executor:
                 done += self.after(ran, checked)
         return done
 
-    def _simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+    def _simple(self, node: syntax.Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         words = expand_words(path, node.words)
         streams = self.redirect(path, node.redirects, streams)
         if not words:
@@ -380,11 +354,11 @@ class Executor:
         call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
-            # A simple command replaces PIPESTATUS by its own status, which stands in `status`.
+            # A simple command resets PIPESTATUS to its own `status`.
             one.pipestatus = ()
         return paths
 
-    def _substitution_status(self, node: Simple, path: Path) -> Status:
+    def _substitution_status(self, node: syntax.Simple, path: Path) -> Status:
         """`x=$(cmd)` ends as `cmd` does."""
         status = SUCCESS
         for assignment in node.assignments:
@@ -405,7 +379,7 @@ class Executor:
         return paths
 
     def _run_beside(self, body: Node, path: Path, before: Path) -> list[Path]:
-        """The program that reads what is written into `>(…)`: it runs beside the command and gives it no status."""
+        """The reader behind `>(…)` runs in parallel and does not affect the status."""
         self.background += 1
         paths = self.run(body, path, Streams(None, self.sink()), True)
         self.background -= 1
@@ -441,13 +415,15 @@ class Executor:
                 self.redirected.append((len(self.invocations), file_name(path, word_text(path, one.target))))
         return streams
 
-    def file_name(self, path: Path, name: str) -> str:
-        return file_name(path, name)
+    def file_pieces(self, path: Path, name: str, unknown: OutputPiece) -> Pieces:
+        """What the command wrote into a file so far."""
+        file = file_name(path, name)
+        return path.outputs.get(file, (unknown,)) if UNKNOWN not in file else (unknown,)
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def invocation(self, path: Path, node: Simple, made: Invocation) -> Invocation:
-        """The record for this command here; the same on every path that reaches it in the same state."""
+    def invocation(self, path: Path, node: syntax.Simple, made: flow.Invocation) -> flow.Invocation:
+        """The record of this command; shared by paths that reach it in the same state."""
         # By node and not by text: the same words at two places are two programs.
         key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
         index = self._known.get(key)
@@ -475,18 +451,18 @@ def _negate_status(path: Path, status: Status) -> Status:
 
 
 _HANDLERS: dict[type, Callable[..., list[Path]]] = {
-    Sequence: Executor.sequence,
-    AndOr: Executor.and_or,
-    Negation: Executor.negation,
-    Background: Executor.background_job,
-    Pipeline: Executor.pipeline,
-    Group: Executor.group,
-    If: Executor.if_,
-    While: Executor.while_,
-    For: Executor.for_,
-    Case: Executor.case,
-    Function: Executor.function,
-    Condition: Executor.condition,
-    Simple: Executor.simple,
-    Unparsed: Executor.unparsed,
+    syntax.Sequence: Executor.sequence,
+    syntax.AndOr: Executor.and_or,
+    syntax.Negation: Executor.negation,
+    syntax.Background: Executor.background_job,
+    syntax.Pipeline: Executor.pipeline,
+    syntax.Group: Executor.group,
+    syntax.If: Executor.if_,
+    syntax.While: Executor.while_,
+    syntax.For: Executor.for_,
+    syntax.Case: Executor.case,
+    syntax.Function: Executor.function,
+    syntax.Condition: Executor.condition,
+    syntax.Simple: Executor.simple,
+    syntax.Unparsed: Executor.unparsed,
 }

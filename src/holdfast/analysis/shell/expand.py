@@ -1,22 +1,20 @@
-"""What the words of a command become: fields of text, pieces of output where they are printed, and the outcome of conditions."""
+"""Expands words to fields or output pieces, and evaluates conditions."""
 
-import itertools
+import operator
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from holdfast.analysis.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value, known_status
 from holdfast.analysis.shell.syntax import UNKNOWN, Assignment, Part, Word
+from holdfast.analysis.shell.word_lists import word_list
 
-# At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
+# At most 18 digits: Python refuses very long integers.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 # `{a,b}` or `{1..9}`, without blanks or further braces inside.
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
 # `name[index]`.
 _SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
-HOME_LIKE = frozenset(
-    "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
-)
-"""Variables that name a folder of the user's tools; shown as `~`."""
 MAX_FIELDS = 400
 MAX_BRACES = 8
 
@@ -39,13 +37,13 @@ def lookup_variable(path: Path, name: str) -> Value | None:
         return _array_element(path.variables.get(match[1]), match[2])
     named = path.variables.get(f"&{name}")  # `declare -n`.
     value = path.variables.get(named.text if named is not None else name)
-    if value is None and name in HOME_LIKE:
+    if value is None and name in word_list("home_like"):
         return Value("~")
     return value
 
 
 def parse_integer(text: str) -> int | None:
-    """None for anything that a shell would not take for a whole number of ordinary size."""
+    """None unless it is an integer of ordinary size."""
     return int(text) if _INTEGER.fullmatch(text) else None
 
 
@@ -87,38 +85,57 @@ def resolve_part(path: Path, part: Part) -> Value:
 
 # `${x//a/b}`, `${x:1:2}`, `${!x}`, `${x^^}`: groups are the sign of an indirection, the name, the operator, its operands.
 _OPERATION = re.compile(r"^\$\{(!?)(\w+)(?:(//?|:|\^\^?|,,?|##?|%%?)(.*))?\}$", re.S)
+_SLICE = re.compile(r"\s*(-?\d+)(?::\s*(-?\d*)\s*)?")
+_PATTERN = re.compile(r"[*?\[\\'\"]")
 
 
 def _changed_value(path: Path, part: Part) -> Value:
-    """A value that is changed as it is taken, where all of it is plain text."""
+    """Applies operations such as `${x//a/b}` to known text."""
     match = _OPERATION.match(part.operator)
     value = lookup_variable(path, match[2]) if match else None
     text = value_text(value) if value is not None else UNKNOWN
-    if match is None or UNKNOWN in text or "$" in (match[4] or "") or "`" in (match[4] or ""):
+    if match is None or UNKNOWN in text:
         return Value(UNKNOWN)
-    if match[1]:
-        named = lookup_variable(path, text) if not match[3] else None
-        return named if named is not None else Value(UNKNOWN)
-    return Value(_change_text(text, match[3] or "", match[4] or ""))
+    sign, _, change, operand = match.groups(default="")
+    if "$" in operand or "`" in operand:
+        return Value(UNKNOWN)
+    if sign:
+        return (lookup_variable(path, text) if not change else None) or Value(UNKNOWN)
+    return Value(_CHANGES[change](text, operand))
 
 
-def _change_text(text: str, operator: str, operand: str) -> str:
-    if operator in ("^^", ",,"):
-        return text.upper() if operator == "^^" else text.lower()
-    if operator in ("^", ","):
-        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
-    if operator == ":":
-        start, _, length = operand.partition(":")
-        if not re.fullmatch(r"\s*-?\d+", start) or not re.fullmatch(r"-?\d*", length.strip()):
-            return UNKNOWN
-        rest = text[int(start) :]
-        return rest[: int(length)] if length.strip() else rest
-    pattern, _, new = operand.partition("/") if operator in ("/", "//") else (operand, "", "")
-    if re.search(r"[*?\[\\'\"]", pattern):
+def _substring(text: str, operand: str) -> str:
+    match = _SLICE.fullmatch(operand)
+    if match is None:
         return UNKNOWN
-    if operator in ("/", "//"):
-        return text.replace(pattern, new.strip("'\""), -1 if operator == "//" else 1)
-    return text.removeprefix(pattern) if operator[0] == "#" else text.removesuffix(pattern)
+    rest = text[int(match[1]) :]
+    return rest[: int(match[2])] if match[2] else rest
+
+
+def _replacement(count: int) -> Callable[[str, str], str]:
+    def replace(text: str, operand: str) -> str:
+        pattern, _, new = operand.partition("/")
+        return UNKNOWN if _PATTERN.search(pattern) else text.replace(pattern, new.strip("'\""), count)
+
+    return replace
+
+
+def _cut(take_off: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    return lambda text, pattern: UNKNOWN if _PATTERN.search(pattern) else take_off(text, pattern)
+
+
+_CHANGES: dict[str, Callable[[str, str], str]] = {
+    "": lambda text, _: text,
+    "^^": lambda text, _: text.upper(),
+    ",,": lambda text, _: text.lower(),
+    "^": lambda text, _: text[:1].upper() + text[1:],
+    ",": lambda text, _: text[:1].lower() + text[1:],
+    ":": _substring,
+    "/": _replacement(1),
+    "//": _replacement(-1),
+    **dict.fromkeys(("#", "##"), _cut(str.removeprefix)),
+    **dict.fromkeys(("%", "%%"), _cut(str.removesuffix)),
+}
 
 
 def _with_default(path: Path, part: Part, value: Value | None) -> Value:
@@ -142,37 +159,42 @@ def value_text(value: Value) -> str:
 
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
-    # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
-    if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
-        listed = resolve_part(path, word.parts[0]).fields
-        if listed is not None:
-            return list(listed)
-    fields: list[str] = []
-    current, started = "", False
-    for part in word.parts:
-        text = part.text if part.kind == "text" else value_text(resolve_part(path, part))
-        if part.quoted or part.kind == "text":
-            current, started = current + text, started or part.quoted or bool(text)
-            continue
-        pieces = _split_fields(path, text)
-        if not pieces:
-            continue
-        if text[:1].isspace() and started:
-            fields.append(current)
-            current = ""
-        fields += [current + pieces[0], *pieces[1:]] if len(pieces) > 1 else []
-        current = fields.pop() if len(pieces) > 1 else current + pieces[0]
-        started = True
-    if started:
-        fields.append(current)
+    listed = _listed_fields(path, word)
+    if listed is not None:
+        return list(listed)
+    fields = _word_fields(path, word)
     # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
-    plain = all(part.kind == "text" and not part.quoted for part in word.parts)
-    return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
+    if any(part.kind != "text" or part.quoted for part in word.parts):
+        return fields
+    return [done for field in fields for done in _expand_braces(field)]
+
+
+def _listed_fields(path: Path, word: Word) -> tuple[str, ...] | None:
+    """`"$@"` and `"${a[@]}"` are one field for each element, not one text."""
+    first = word.parts[0] if len(word.parts) == 1 else None
+    return resolve_part(path, first).fields if first and first.quoted and _is_list(first) else None
+
+
+def _word_fields(path: Path, word: Word) -> list[str]:
+    fields: list[str] = []
+    current: str | None = None
+    for part in word.parts:
+        text = value_text(resolve_part(path, part))
+        if part.quoted or part.kind == "text":
+            pieces = [text] if text or part.quoted else []
+        else:
+            # A blank at the beginning ends the field before it.
+            blank = current is not None and text[:1].isspace()
+            pieces = [""] * blank + _split_fields(path, text) if text.strip() else []
+        if pieces:
+            *done, current = [(current or "") + pieces[0], *pieces[1:]]
+            fields += done
+    return fields if current is None else [*fields, current]
 
 
 def _split_fields(path: Path, text: str) -> list[str]:
     separators = path.variables.get("IFS")
-    # Without a separator that can be seen, text is split at blanks as by default.
+    # Blank or unknown IFS: split at blanks.
     if separators is None or separators.pieces or not separators.text.strip() or UNKNOWN in separators.text:
         return text.split()
     return re.split(f"[{re.escape(separators.text)}]", text)
@@ -193,16 +215,19 @@ def _expand_braces(text: str) -> list[str]:
     match = _BRACES.search(text)
     if match is None or text.count("{") > MAX_BRACES:
         return [text]
-    inner = match[1]
-    if ".." in inner and "," not in inner:
-        first, last = (int(end) for end in inner.split(".."))
-        step = 1 if last >= first else -1
-        # Cut before it is made a list: a range may name thousands of millions.
-        options = [str(n) for n in range(first, last + step, step)[:MAX_FIELDS]]
-    else:
-        options = inner.split(",")
-    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
-    return [done for result in results for done in (_expand_braces(result) if len(results) < MAX_FIELDS else [result])]
+    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in _brace_options(match[1])]
+    if len(results) >= MAX_FIELDS:
+        return results
+    return [done for result in results for done in _expand_braces(result)]
+
+
+def _brace_options(inner: str) -> list[str]:
+    if "," in inner:
+        return inner.split(",")
+    first, last = (int(end) for end in inner.split(".."))
+    step = 1 if last >= first else -1
+    # Cut first: a range may name billions.
+    return [str(number) for number in range(first, last + step, step)[:MAX_FIELDS]]
 
 
 def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
@@ -211,7 +236,7 @@ def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
 
 def word_text(path: Path, word: Word) -> str:
     """The word as one text, as in an assignment or behind a redirection."""
-    return "".join(part.text if part.kind == "text" else value_text(resolve_part(path, part)) for part in word.parts)
+    return "".join(value_text(resolve_part(path, part)) for part in word.parts)
 
 
 def word_value(path: Path, word: Word) -> Value:
@@ -241,6 +266,13 @@ def word_pieces(path: Path, word: Word) -> Pieces:
     return tuple(pieces)
 
 
+def plain_text(pieces: Pieces) -> str | None:
+    """None where a part of it is not known."""
+    if any(piece.invocation >= 0 or piece.status or UNKNOWN in piece.text for piece in pieces):
+        return None
+    return "".join(piece.text for piece in pieces)
+
+
 def _unquoted_piece(piece: OutputPiece) -> OutputPiece:
     """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
     one_line = "tail1" in piece.filters
@@ -267,17 +299,13 @@ _DIFFERENT = frozenset(("-ne", "!="))
 def evaluate_test(path: Path, words: tuple[Word, ...]) -> Status:
     """The status of `[ words ]`; unknown unless it compares a status with a number, or known text."""
     if len(words) == 3:
-        return _comparison_status(path, words[0], _plain_text(path, words[1]), words[2])
+        return _comparison_status(path, words[0], word_text(path, words[1]), words[2])
     if len(words) == 2:
-        return _unary_status(_plain_text(path, words[0]), _plain_text(path, words[1]))
+        return _unary_status(word_text(path, words[0]), word_text(path, words[1]))
     if len(words) == 1:
-        text = _plain_text(path, words[0])
+        text = word_text(path, words[0])
         return UNKNOWN_STATUS if UNKNOWN in text else known_status(0 if text else 1)
     return UNKNOWN_STATUS
-
-
-def _plain_text(path: Path, word: Word) -> str:
-    return "".join(value_text(resolve_part(path, part)) for part in word.parts)
 
 
 def _pattern_text(path: Path, word: Word) -> str:
@@ -286,25 +314,23 @@ def _pattern_text(path: Path, word: Word) -> str:
     return "".join(re.sub(r"([*?\[])", r"[\1]", text) if quoted else text for text, quoted in texts)
 
 
-def _unary_status(operator: str, operand: str) -> Status:
-    if operator == "!":
+def _unary_status(sign: str, operand: str) -> Status:
+    if UNKNOWN in operand or sign not in ("-n", "-z"):
         return UNKNOWN_STATUS
-    if UNKNOWN in operand or operator not in ("-n", "-z"):
-        return UNKNOWN_STATUS
-    return known_status(0 if bool(operand) == (operator == "-n") else 1)
+    return known_status(0 if bool(operand) == (sign == "-n") else 1)
 
 
-def _comparison_status(path: Path, left: Word, operator: str, right: Word) -> Status:
+def _comparison_status(path: Path, left: Word, sign: str, right: Word) -> Status:
     status = _as_status(path, left)
-    other = _plain_text(path, right)
-    if operator in ("=", "==", "!=") and UNKNOWN not in other:
+    other = word_text(path, right)
+    if sign in ("=", "==", "!=") and UNKNOWN not in other:
         other = _pattern_text(path, right)
     if status is not None:
-        return _compare_status(status, operator, other)
-    text = _plain_text(path, left)
+        return _compare_status(status, sign, other)
+    text = word_text(path, left)
     if UNKNOWN in text or UNKNOWN in other:
         return UNKNOWN_STATUS
-    return _compare_text(text, operator, other)
+    return _compare_text(text, sign, other)
 
 
 def _as_status(path: Path, word: Word) -> Status | None:
@@ -318,27 +344,27 @@ def _as_status(path: Path, word: Word) -> Status | None:
     return resolve_part(path, part).status
 
 
-def _compare_status(status: Status, operator: str, other: str) -> Status:
+def _compare_status(status: Status, sign: str, other: str) -> Status:
     if status.kind == "code":
-        return _compare_text(str(status.code), operator, other)
-    if other == "0" and operator in _EQUAL:
+        return _compare_text(str(status.code), sign, other)
+    if other == "0" and sign in _EQUAL:
         return status
     # An exit code is never negative, so `-gt 0` means `-ne 0`.
-    if other == "0" and operator in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
+    if other == "0" and sign in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
         return Status("not", invocation=status.invocation)
     return UNKNOWN_STATUS
 
 
-def _compare_text(left: str, operator: str, right: str) -> Status:
-    if operator in ("=", "=="):
-        return known_status(0 if fnmatchcase(left, right) else 1)
-    if operator == "!=":
-        return known_status(1 if fnmatchcase(left, right) else 0)
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "<": operator.lt, "-le": operator.le, "<=": operator.le,
+    "-gt": operator.gt, ">": operator.gt, "-ge": operator.ge, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _compare_text(left: str, sign: str, right: str) -> Status:
+    if sign in ("=", "==", "!="):
+        return known_status(int(fnmatchcase(left, right) == (sign == "!=")))
     one, two = parse_integer(left), parse_integer(right)
-    if one is None or two is None:
+    if one is None or two is None or sign not in _COMPARISONS:
         return UNKNOWN_STATUS
-    outcomes = {
-        "-eq": one == two, "-ne": one != two, "-lt": one < two, "<": one < two, "-le": one <= two, "<=": one <= two,
-        "-gt": one > two, ">": one > two, "-ge": one >= two, ">=": one >= two,
-    }  # fmt: skip
-    return known_status(0 if outcomes[operator] else 1) if operator in outcomes else UNKNOWN_STATUS
+    return known_status(int(not _COMPARISONS[sign](one, two)))

@@ -1,13 +1,10 @@
-"""The ways a command can take: which programs were started on each, what is assumed of them, and where output went."""
+"""The paths a command can take: the programs started, what is assumed about them, and where output went."""
 
-import itertools
-import re
 from typing import TypeAlias
 
 import msgspec
 
 from holdfast.analysis.shell.syntax import Node
-from holdfast.core.lazy import lazy_pattern
 
 FAILED = -1
 """An exit code that is not 0 but otherwise unknown."""
@@ -60,6 +57,11 @@ def _finished_piece(piece: OutputPiece) -> OutputPiece:
 Pieces: TypeAlias = tuple[OutputPiece, ...]
 
 
+def literal_text(pieces: Pieces | None) -> str:
+    """The part that the command itself spells out."""
+    return "".join(piece.text for piece in pieces or () if piece.invocation < 0)
+
+
 class Value(msgspec.Struct, frozen=True):
     """What a variable holds: text (with the mark of the unknown in it), captured output, or an exit status."""
 
@@ -94,7 +96,7 @@ class Invocation(msgspec.Struct):
 
 
 class Path(msgspec.Struct):
-    """One way the shell may have gone, with its state at this point."""
+    """One path through the command, with the state of the shell."""
 
     cwd: str = "."
     status: Status = SUCCESS
@@ -123,9 +125,13 @@ class Path(msgspec.Struct):
     outputs: dict[str, Pieces] = {}
     """Sink → what went there. A file's name is its sink."""
 
+    def tamper(self, why: str) -> None:
+        """The first reason is kept."""
+        self.tampered = self.tampered or why
+
     def clone(self) -> "Path":
         copy = msgspec.structs.replace(self)
-        # What is changed in place is copied; all else is only ever replaced.
+        # Copies what is changed in place.
         copy.ran = dict(self.ran)
         copy.assumed = dict(self.assumed)
         copy.outputs = dict(self.outputs)
@@ -141,19 +147,19 @@ class Path(msgspec.Struct):
         self.outputs[target] = self.outputs.get(target, ()) + pieces
 
     def mark_unfinished(self, before: "Path") -> None:
-        """What a job writes into files while others read them: at first they hold what they held before."""
+        """Marks what a background job wrote: readers may still see the old content."""
         for sink, pieces in self.outputs.items():
             if sink != TERMINAL and not sink.startswith("&") and pieces != before.outputs.get(sink):
                 self.outputs[sink] = tuple(piece.through(UNFINISHED) for piece in pieces)
 
     def mark_finished(self) -> None:
-        """Time went by: what a job wrote can be read."""
+        """After a wait: what a job wrote can be read."""
         for sink, pieces in self.outputs.items():
             if sink != TERMINAL and any(UNFINISHED in piece.filters for piece in pieces):
                 self.outputs[sink] = tuple(_finished_piece(piece) for piece in pieces)
 
     def restore_shell(self, before: "Path") -> None:
-        """The end of a subshell: what it changed in the shell itself is gone, what it did in the world stays."""
+        """Ends a subshell: its changes to the shell are dropped, its effects stay."""
         self.cwd, self.control = before.cwd, ""
         self.variables, self.exported = before.variables, before.exported
         self.functions, self.aliases = before.functions, before.aliases
@@ -189,7 +195,7 @@ def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
         return [path], [other]
     if status.kind == "failed":
         return [], [path]
-    # Both ways are possible, and neither tells anything about a program.
+    # Both are possible.
     other = path.clone()
     if path.status == status:
         path.status, other.status = SUCCESS, FAILED_STATUS
@@ -202,7 +208,7 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
         return [path], []
     if len(open_members) == 1:
         return split_path(path, open_members[0])
-    # Which member failed is not known, so the failing way assumes nothing.
+    # It is unknown which member failed.
     other = path.clone()
     good: list[Path] = [path]
     for member in open_members:
@@ -211,7 +217,7 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
 
 
 def merge_paths(paths: list[Path], limit: int) -> list[Path]:
-    """Paths that differ only in what is assumed become one that assumes less, when there are too many."""
+    """Above the limit, merges paths that differ only in their assumptions."""
     if len(paths) <= limit:
         return paths
     merged: dict[tuple[object, ...], Path] = {}
@@ -238,7 +244,7 @@ def _join_paths(path: Path, other: Path) -> None:
 
 
 def merge_all(paths: list[Path]) -> Path:
-    """All ways as one, which is only used where nothing is concluded from their differences."""
+    """Merges all paths into one; only for loops."""
     first = paths[0]
     for other in paths[1:]:
         first.ran = {
@@ -249,100 +255,3 @@ def merge_all(paths: list[Path]) -> Path:
             first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
         first.pending |= other.pending
     return first
-
-
-# Programs that pass text on, and how much of it they leave as it was.
-
-WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
-
-# A sed script that only chooses lines: numbers, patterns between slashes, and p, d, q, n.
-_SELECT_SED = lazy_pattern(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
-# `s/\x1b...//g`: takes the codes of colours out and leaves the text.
-_STRIP_COLOURS = lazy_pattern(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
-# With these grep prints something else than the lines that match, or nothing.
-_CHANGING_GREP = lazy_pattern(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
-# `tail -n +2`: the number is no file.
-_TAIL_FROM_START = lazy_pattern(r"^(-n)?\+")
-_VALUE_FLAGS = {
-    "tail": "-n -c",
-    "head": "-n -c",
-    "grep": "-e -f -m -A -B -C",
-    "egrep": "-e -f -m -A -B -C",
-    "rg": "-e -f -m -A -B -C",
-    "sed": "-e -f",
-    "tee": "",
-    "cat": "",
-}
-_ALWAYS_SUCCEED = frozenset(
-    "tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split()
-)
-_REWRITERS = frozenset("cut tr wc nl column fold fmt perl jq rev paste join xxd od base64 awk gawk ts expand".split())
-FILTERS = frozenset([*_ALWAYS_SUCCEED, *_REWRITERS, "grep", "egrep", "fgrep", "rg", "ag", "strings", "ansifilter"])
-
-
-def classify_filter(words: list[str]) -> str | None:
-    """How the text comes out: whole, its last lines, a choice of lines, or rewritten. None: no filter at all."""
-    name = words[0].rpartition("/")[2]
-    arguments = words[1:]
-    # Without a loop over its input perl is a program like any other.
-    if name not in FILTERS or (name == "perl" and not any(re.match(r"-\w*[pn]", word) for word in arguments)):
-        return None
-    if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
-        return (
-            REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
-        )
-    if name == "tail":
-        return REWRITTEN if _cuts_bytes(arguments) else TAIL
-    if name in ("head", "sort", "uniq", "tac"):
-        return REWRITTEN if name in ("uniq", "head") and _cuts_bytes(arguments) else LINES
-    if name in ("grep", "egrep", "fgrep", "rg", "ag"):
-        replaces = name == "rg" and "-r" in arguments
-        return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
-    if name == "sed":
-        return _classify_sed(arguments)
-    # `awk '/x/'` prints the lines that match, `awk 'END {print}'` the last one.
-    if (
-        name in ("awk", "gawk")
-        and len(arguments) == 1
-        and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0])
-    ):
-        return LINES
-    return REWRITTEN
-
-
-def _cuts_bytes(arguments: list[str]) -> bool:
-    """`-c` takes bytes of `head` and `tail`, so that a line can lose its beginning; `uniq -c` puts counts before lines."""
-    return any(argument.startswith(("-c", "--bytes", "--count")) for argument in arguments)
-
-
-def _classify_sed(arguments: list[str]) -> str:
-    marked = [script for flag, script in itertools.pairwise(arguments) if flag == "-e"]
-    scripts = marked or [a for a in arguments if not a.startswith("-")][:1]
-    if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
-        return WHOLE
-    if len(scripts) == 1 and _SELECT_SED.match(scripts[0]):
-        return LINES
-    return REWRITTEN
-
-
-def always_succeeds(words: list[str]) -> bool:
-    """Filters that end with 0 unless they are used wrongly. `grep` is not one of them."""
-    return words[0].rpartition("/")[2] in _ALWAYS_SUCCEED
-
-
-def filter_operands(words: list[str]) -> list[str]:
-    """The files a filter is given. The pattern of `grep` and the script of `sed` are none."""
-    name = words[0].rpartition("/")[2]
-    takes = _VALUE_FLAGS.get(name, "").split()
-    files: list[str] = []
-    skip = False
-    for word in words[1:]:
-        if skip:
-            skip = False
-        elif word in takes:
-            skip = True
-        elif not word.startswith("-") or word == "-":
-            files.append(word)
-    if name in ("grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "tr", "jq", "perl") and "-e" not in words[1:]:
-        files = files[1:]
-    return [] if name in ("tr", "ts") else [word for word in files if not _TAIL_FROM_START.match(word)]

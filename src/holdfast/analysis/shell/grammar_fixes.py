@@ -1,22 +1,9 @@
-"""What tree-sitter's grammar of the shell does not know or groups otherwise than the shell: put right before and after it."""
+"""Corrects what tree-sitter's bash grammar does not know or groups wrongly."""
 
 import msgspec
 
-from holdfast.analysis.shell.syntax import (
-    AndOr,
-    Case,
-    Condition,
-    For,
-    Group,
-    If,
-    Negation,
-    Node,
-    Pipeline,
-    Redirect,
-    Sequence,
-    Simple,
-    While,
-)
+from holdfast.analysis.shell import syntax
+from holdfast.analysis.shell.syntax import Node, Redirect
 from holdfast.core.lazy import lazy_pattern
 
 # `{git,commit,-m,x}` where a command begins: the whole word is a list of words.
@@ -27,41 +14,43 @@ _NAMED_COPROCESS = lazy_pattern(r"\bcoproc([ \t]+\w+)(?=[ \t]*\()")
 
 
 def spell_plainly(text: str) -> str:
-    """For a text that the grammar refuses: the same commands in as many characters, without what it does not know."""
+    """Rewrites constructs that the grammar refuses, keeping the length."""
     text = _BRACES_AS_COMMAND.sub(lambda match: f"{match[1]} {match[2].replace(',', ' ')} ", text)
     return _NAMED_COPROCESS.sub(lambda match: "coproc" + " " * len(match[1]), text)
 
 
 def rebalance_pipeline(first: Node, rest: tuple[Node, ...], merged: tuple[bool, ...]) -> Node:
     """The grammar takes `a && b 2>&1 | c` for a pipeline of the list; only `b` is piped."""
-    if isinstance(first, AndOr):
-        return AndOr(first.left, first.operator, rebalance_pipeline(first.right, rest, merged))
-    if isinstance(first, Negation):
-        return Negation(rebalance_pipeline(first.body, rest, merged))
-    if isinstance(first, Pipeline):
-        return Pipeline((*first.stages, *rest), (*first.stderr_too[:-1], *merged))
-    return Pipeline((first, *rest), merged)
+    if isinstance(first, syntax.AndOr):
+        return syntax.AndOr(first.left, first.operator, rebalance_pipeline(first.right, rest, merged))
+    if isinstance(first, syntax.Negation):
+        return syntax.Negation(rebalance_pipeline(first.body, rest, merged))
+    if isinstance(first, syntax.Pipeline):
+        return syntax.Pipeline((*first.stages, *rest), (*first.stderr_too[:-1], *merged))
+    return syntax.Pipeline((first, *rest), merged)
 
 
 def append_to_list(left: Node, operator: str, right: Node) -> Node:
     """Lists group from the left, whatever the grammar nested."""
-    if isinstance(right, AndOr):
-        return AndOr(append_to_list(left, operator, right.left), right.operator, right.right)
-    return AndOr(left, operator, right)
+    if isinstance(right, syntax.AndOr):
+        return syntax.AndOr(append_to_list(left, operator, right.left), right.operator, right.right)
+    return syntax.AndOr(left, operator, right)
 
 
 def add_redirects(node: Node, redirects: tuple[Redirect, ...]) -> Node:
-    """The grammar hangs the redirections of `a && b > f` on the list; they belong to its last command."""
+    """The grammar attaches the redirection of `a && b > f` to the list; it belongs to `b`."""
     if not redirects:
         return node
-    if isinstance(node, Sequence) and not node.items:
-        return Simple((), (), redirects)
-    if isinstance(node, AndOr):
-        return AndOr(node.left, node.operator, add_redirects(node.right, redirects))
-    if isinstance(node, Pipeline):
-        return Pipeline((*node.stages[:-1], add_redirects(node.stages[-1], redirects)), node.stderr_too)
-    if isinstance(node, Negation):
-        return Negation(add_redirects(node.body, redirects))
-    if isinstance(node, Simple | Group | If | While | For | Case | Condition):
+    if isinstance(node, syntax.Sequence) and not node.items:
+        return syntax.Simple((), (), redirects)
+    if isinstance(node, syntax.AndOr):
+        return syntax.AndOr(node.left, node.operator, add_redirects(node.right, redirects))
+    if isinstance(node, syntax.Pipeline):
+        return syntax.Pipeline((*node.stages[:-1], add_redirects(node.stages[-1], redirects)), node.stderr_too)
+    if isinstance(node, syntax.Negation):
+        return syntax.Negation(add_redirects(node.body, redirects))
+    if isinstance(
+        node, syntax.Simple | syntax.Group | syntax.If | syntax.While | syntax.For | syntax.Case | syntax.Condition
+    ):
         return msgspec.structs.replace(node, redirects=node.redirects + redirects)
     return node

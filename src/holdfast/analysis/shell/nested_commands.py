@@ -7,89 +7,63 @@ import base64
 import binascii
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import dropwhile, pairwise
 
-from holdfast.analysis.shell.flow import Pieces
-from holdfast.analysis.shell.program_code import INTERPRETER
-from holdfast.analysis.shell.recipes import RUNNERS
+from holdfast.analysis.shell.flow import Pieces, literal_text
+from holdfast.analysis.shell.program_code import is_interpreter, quote_word
+from holdfast.analysis.shell.recipes import runners
 from holdfast.analysis.shell.syntax import UNKNOWN
+from holdfast.analysis.shell.word_lists import word_list
 from holdfast.core.lazy import lazy_pattern
 
-POWERSHELLS = frozenset(("pwsh", "powershell"))
-LAUNCHERS = frozenset(
-    "script su runuser watch entr strace ltrace gdb unshare nsenter chroot parallel busybox tmux screen ssh at batch crontab "
-    "systemd-run xterm expect nix-shell nix direnv bwrap firejail proot fakeroot catchsegv valgrind perf rtk setarch linux64 "
-    "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh xonsh elvish nu rlwrap just "
-    "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript "
-    "hyperfine concurrently pssh parallel-ssh pdsh clush mosh ts tsp task-spooler pueue flatpak-spawn xdotool ydotool wtype dotool "
-    "nodemon watchexec chokidar onchange lxc incus vagrant multipass heroku fly flyctl railway ansible salt salt-call fab foreman "
-    "honcho overmind sem sg newgrp pkexec runas schroot systemd-nspawn machinectl minikube k3s microk8s gcloud az".split()
+# Long options whose value is run.
+_RUNS_VALUE = re.compile(
+    r"^--.*(?:exec|eval|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init)"
 )
-"""Programs that start what they are told, in one word or in several."""
-_LOOKS = frozenset(
-    "echo printf grep rg ag ack egrep fgrep cat bat less more man help head tail ls which type whatis apropos tldr cheat info wc diff "
-    "jq yq cut sort uniq tr find fd locate stat file touch mkdir rmdir rm cp mv ln install chmod chown tee test [ true false "
-    "holdfast git hub jj sl gh glab logger wall mail say figlet cowsay notify-send curl wget http apt apt-get brew dnf yum apk pacman "
-    "pip pip3 pipx gem cargo export alias unset read printenv env id date sleep kill pkill pgrep ps".split()
-)
-"""Programs whose words are names, files or text, never a command."""
-_GUARDED = frozenset(
-    "git make gmake kubectl oc helm terraform tofu pulumi npm pnpm yarn bun npx just task docker podman sh bash zsh env sudo holdfast gh "
-    "cargo twine poetry uv fly flyctl vercel netlify firebase gcloud aws az serverless cdk ansible-playbook psql rsync scp ssh".split()
-)
-"""Programs that rules are about: where one is the first word behind a program that is not known, that one starts it."""
-_TELLS_ONLY = frozenset(("echo", "printf", "gh", "glab", "git"))
-# Verbs behind which a command follows: `lxc exec NAME git …`, `heroku run '…'`, `fly ssh console -C '…'`.
-_RUN_VERBS = frozenset(("exec", "run", "ssh", "shell", "console", "spawn", "launch", "cmd.run"))
-# Short options whose value is a command where it has several words: `vagrant ssh -c 'git …'`, `tar -I '…'`, `rsync -e '…'`.
-_SHORT_FLAGS = frozenset(("-c", "-C", "-a", "-e", "-x", "-I", "-P", "-O", "-TT"))
-_RUNS_VALUE = re.compile(r"exec|eval|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
-_DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
+# Program → options with which it decodes, and how.
+_DECODERS: dict[str, tuple[tuple[str, ...], Callable[[str], bytes]]] = {
+    "base64": (("-d", "-D", "--decode"), base64.b64decode),
+    "base32": (("-d", "--decode"), base64.b32decode),
+    "openssl": (("-d",), base64.b64decode),
+    "xxd": (("-r",), bytes.fromhex),
+}
+# `cmake -E VERB`, and the program that does the same.
+_CMAKE_VERBS = {
+    "copy": "cp", "copy_if_different": "cp", "copy_directory": "cp -r", "rename": "mv", "remove": "rm", "rm": "rm",
+    "remove_directory": "rm -r", "touch": "touch", "create_symlink": "ln -s", "create_hardlink": "ln",
+}  # fmt: skip
 MOST_LAUNCHED = 12
 
 
 def carried_commands(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
     """`name`: of the program, without its folder."""
-    if name in POWERSHELLS:
-        return powershell_commands(_powershell_text(words))
-    if name == "cmd":
-        text = " ".join(words[1:])
-        return [_with_slashes(re.sub(r"(?i)^(?:/\w(?::\S+)?\s+)*", "", text).strip())]
-    if name == "cmake" and words[1:3] and words[1] == "-E":
-        return _cmake_commands(words[2:])
-    if name in LAUNCHERS:
-        return [*launched_commands(words[1:], stdin), *_behind_known_verbs(name, words)]
-    if name in _TELLS_ONLY:
-        return _of_github(words) if name == "gh" else []
+    if name in word_list("launchers"):
+        # `k3s kubectl apply`, `minikube kubectl -- apply`: the program's own words without the separator.
+        own = [word for word in words[1:] if word != "--"] if name in ("k3s", "minikube", "microk8s") else []
+        return [*launched_commands(words[1:], stdin), *([join_words(own)] if own else ())]
+    if carry := _CARRIERS.get(name):
+        return carry(words)
     return [*_option_commands(name, words), *_behind_dashes(name, words)]
 
 
 def launched_commands(arguments: list[str], stdin: Pieces | None = None) -> list[str]:
-    """Programs that start what they are told: every word that could begin a command does."""
+    """Programs that start what they are given: every word that could begin a command does."""
     # gdb and its like: `-ex 'shell make …'`.
     commands = [re.sub(r"^(?:shell|!|pipe)\s+", "", word) for word in arguments if " " in word or "\n" in word]
-    commands += [
-        join_words(arguments[at:]) for at in range(len(arguments)) if not arguments[at].startswith("-")
-    ]  # fmt: skip
-    text = "".join(piece.text for piece in stdin or () if piece.invocation < 0)
+    commands += [join_words(arguments[at:]) for at, word in enumerate(arguments) if not word.startswith("-")]
+    text = literal_text(stdin)
     return [*commands[:MOST_LAUNCHED], *([text] if text.strip() and UNKNOWN not in text else ())]
 
 
 def decoded_input(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
     """`echo bWFr… | base64 -d` shows what it hides."""
-    flags = _DECODERS.get(name)
-    if not flags or not any(word in flags for word in words[1:]):
+    flags, decode = _DECODERS.get(name, ((), base64.b64decode))
+    text = literal_text(stdin).strip()
+    if not text or not any(word in flags for word in words[1:]):
         return []
-    text = "".join(piece.text for piece in stdin or () if piece.invocation < 0).strip()
     try:
-        raw = (
-            bytes.fromhex(text)
-            if name == "xxd"
-            else base64.b32decode(text)
-            if name == "base32"
-            else base64.b64decode(text)
-        )
-        return [raw.decode()] if text else []
+        return [decode(text).decode()]
     except (ValueError, binascii.Error):
         return []
 
@@ -98,47 +72,55 @@ def join_words(words: Iterable[str]) -> str:
     return " ".join(quote_word(word) for word in words)
 
 
-def quote_word(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
 def _option_commands(name: str, words: list[str]) -> list[str]:
     """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
-    commands = []
-    short = name not in _LOOKS and not INTERPRETER.match(name) and name not in ("sed", "gsed")
-    for at, word in enumerate(words[1:], 1):
-        flag, equals, value = word.partition("=")
-        if flag.startswith("--") and _RUNS_VALUE.search(flag):
-            value = value if equals else "".join(words[at + 1 : at + 2])
-            commands += [value.removeprefix("exec=")] if " " in value else []
-        elif word.startswith((".shell ", ".system ")):
-            commands.append(word.partition(" ")[2])
-        elif short and word in _SHORT_FLAGS:
-            commands += [value for value in words[at + 1 : at + 2] if " " in value]
-        elif name in ("gcc", "cc", "g++", "clang") and word == "-wrapper":
-            commands += [value.replace(",", " ") for value in words[at + 1 : at + 2]]
-        elif name == "ssh" and "ommand=" in word:
-            commands.append(word.partition("=")[2])
-    return commands
+    pairs = pairwise([*words[1:], ""])
+    return [
+        text
+        for word, after in pairs
+        for text in (_value_to_run(name, word, after), _own_text(name, word, after))
+        if text
+    ]
+
+
+def _value_to_run(name: str, word: str, after: str) -> str:
+    """The value of an option, where it has several words."""
+    flag, equals, value = word.partition("=")
+    if _RUNS_VALUE.match(flag):
+        after = (value if equals else after).removeprefix("exec=")
+    elif word not in word_list("command_flags") or not _has_own_flags(name):
+        return ""
+    return after if " " in after else ""
+
+
+def _own_text(name: str, word: str, after: str) -> str:
+    """What single programs take for a command."""
+    if word.startswith((".shell ", ".system ")):
+        return word.partition(" ")[2]
+    if word == "-wrapper" and name in ("gcc", "cc", "g++", "clang"):
+        return after.replace(",", " ")
+    return word.partition("=")[2] if name == "ssh" and "ommand=" in word else ""
+
+
+def _has_own_flags(name: str) -> bool:
+    return name not in word_list("looks") and not is_interpreter(name) and name not in ("sed", "gsed")
+
+
+def _takes_words(name: str) -> bool:
+    """Its words are names, tasks or text, as far as it is known."""
+    return name in word_list("looks") or name in runners() or is_interpreter(name)
 
 
 def _behind_dashes(name: str, words: list[str]) -> list[str]:
     """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
-    if name in _LOOKS or name in RUNNERS or INTERPRETER.match(name):
+    if _takes_words(name):
         return []
-    begins = [at + 1 for at, word in enumerate(words) if word == "--"][:1]
-    begins += [at + 1 for at, word in enumerate(words[1:4], 1) if word in _RUN_VERBS][:1]
-    if not begins:
-        at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), 0)
-        return [join_words(words[at:])] if at and words[at] in _GUARDED and len(words) > at + 1 else []
-    return [command for at in begins for command in launched_commands(words[at:])]
-
-
-def _behind_known_verbs(name: str, words: list[str]) -> list[str]:
-    """`k3s kubectl apply`, `minikube kubectl -- apply`: the program's own words without the separator."""
-    if name in ("k3s", "minikube", "microk8s"):
-        return [join_words(word for word in words[1:] if word != "--")]
-    return []
+    found = [words.index("--") + 1] if "--" in words else []
+    found += [at for at, word in enumerate(words[1:4], 2) if word in word_list("run_verbs")][:1]
+    operands = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
+    if not found and len(operands) > 1 and operands[0] in word_list("guarded"):
+        return [join_words(operands)]
+    return [command for at in found for command in launched_commands(words[at:])]
 
 
 def _of_github(words: list[str]) -> list[str]:
@@ -149,14 +131,31 @@ def _of_github(words: list[str]) -> list[str]:
     return commands
 
 
+def _cmd_commands(words: list[str]) -> list[str]:
+    """`cmd /c TEXT` of Windows."""
+    return [_with_slashes(re.sub(r"(?i)^(?:/\w(?::\S+)?\s+)*", "", " ".join(words[1:])).strip())]
+
+
 def _cmake_commands(words: list[str]) -> list[str]:
     """`cmake -E env A=1 CMD`, and its own copy, move and remove as those of the shell."""
-    verb, rest = words[0], words[1:]
+    if words[1:2] != ["-E"] or len(words) < 3:
+        return [*_option_commands("cmake", words), *_behind_dashes("cmake", words)]
+    verb, rest = words[2], words[3:]
     if verb in ("env", "chdir", "time"):
         return launched_commands(rest)
-    like = {"copy": "cp", "copy_if_different": "cp", "copy_directory": "cp -r", "rename": "mv", "remove": "rm", "rm": "rm",
-            "remove_directory": "rm -r", "touch": "touch", "create_symlink": "ln -s", "create_hardlink": "ln"}.get(verb)  # fmt: skip
-    return [f"{like} {join_words(rest)}"] if like and rest else []
+    return [f"{_CMAKE_VERBS[verb]} {join_words(rest)}"] if verb in _CMAKE_VERBS and rest else []
+
+
+def _powershell_commands(words: list[str]) -> list[str]:
+    return powershell_commands(_powershell_text(words))
+
+
+# What echo, printf, git and glab are given is text, or read elsewhere.
+_CARRIERS: dict[str, Callable[[list[str]], list[str]]] = {
+    **dict.fromkeys(("echo", "printf", "git", "glab"), lambda _words: []),
+    **dict.fromkeys(("pwsh", "powershell"), _powershell_commands),
+    "gh": _of_github, "cmd": _cmd_commands, "cmake": _cmake_commands,
+}  # fmt: skip
 
 
 # ── PowerShell ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,12 +166,14 @@ _TOKEN = lazy_pattern(
 )
 _STARTS = frozenset(("start-process", "saps", "start"))
 _EVALUATES = frozenset(("invoke-expression", "iex"))
-# How many names of files stand behind them that are written; 0: all.
+# Which of the files behind them they write.
+_FIRST, _EACH, _LAST = slice(1), slice(None), slice(-1, None)
 _WRITERS = {
-    **dict.fromkeys(("set-content", "sc", "add-content", "ac", "out-file", "clear-content", "clc", "tee-object", "new-item", "ni"), 1),
-    **dict.fromkeys(("remove-item", "ri", "del", "erase", "rd", "move-item", "mi", "move", "rename-item", "ren", "rni"), 0),
-    **dict.fromkeys(("copy-item", "cpi", "copy"), -1),
+    **dict.fromkeys(("set-content", "sc", "add-content", "ac", "out-file", "clear-content", "clc", "tee-object", "new-item", "ni"), _FIRST),
+    **dict.fromkeys(("remove-item", "ri", "del", "erase", "rd", "move-item", "mi", "move", "rename-item", "ren", "rni"), _EACH),
+    **dict.fromkeys(("copy-item", "cpi", "copy"), _LAST),
 }  # fmt: skip
+_START_FLAG = lazy_pattern(r"(?i)^-(?:filepath|argumentlist|args|wait|nonewwindow|passthru)$")
 _PATH_FLAGS = frozenset(("-path", "-filepath", "-literalpath", "-destination"))
 _TEXT_FLAG = lazy_pattern(r"(?i)^[-/](?:c|command|commandwithargs)$")
 _ENCODED_FLAG = lazy_pattern(r"(?i)^[-/](?:e|ec|en|enc\w*)$")
@@ -183,54 +184,47 @@ def powershell_commands(text: str) -> list[str]:
     """The statements of a PowerShell text as commands of the shell."""
     commands: list[str] = []
     statement: list[str] = []
-    target = False
+    is_target = False
     for match in _TOKEN.finditer(text[:20_000]):
         single, double, separator, redirect, bare = match.groups()
+        word = next((part for part in (single and single.replace("''", "'"), double, bare) if part is not None), "")
         if separator:
             commands += _powershell_statement(statement)
-            statement, target = [], False
-            continue
-        if redirect:
-            target = True
-            continue
-        word = single.replace("''", "'") if single is not None else double if double is not None else bare
-        if target:
-            commands.append(f": > {quote_word(_with_slashes(word))}")
-            target = False
-        elif not (bare in ("&", ".") and not statement):
+            statement = []
+        elif is_target and not redirect:
+            commands.append(_write(word))
+        elif not redirect and not (bare in ("&", ".") and not statement):
             statement.append(word)
+        is_target = bool(redirect)
     return [*commands, *_powershell_statement(statement)]
 
 
 def _powershell_statement(words: list[str]) -> list[str]:
     # `$out = git …`: what is assigned is run.
-    if len(words) > 2 and words[0].startswith("$") and words[1] == "=":
-        words = words[2:]
-    if not words:
-        return []
-    name, rest = words[0].lower(), words[1:]
+    words = words[2:] if words[1:2] == ["="] and words[0].startswith("$") else words
+    name, rest = "".join(words[:1]).lower(), words[1:]
     if name in _EVALUATES:
         return powershell_commands(" ".join(word for word in rest if not word.lower().startswith("-com")))
     if name in _STARTS:
-        named = [
-            word
-            for word in rest
-            if not re.match(r"(?i)^-(?:filepath|argumentlist|args|wait|nonewwindow|passthru)$", word)
-        ]
-        return [join_words(part for word in named for part in word.split(",") if part)]
+        named = ",".join(word for word in rest if not _START_FLAG.match(word))
+        return [join_words(filter(None, named.split(",")))]
     if name in _WRITERS:
-        return _powershell_writes(_WRITERS[name], rest)
-    return [join_words([_with_slashes(words[0]), *rest])]
+        return _powershell_writes(rest, _WRITERS[name])
+    return [join_words([_with_slashes(words[0]), *rest])] if words else []
 
 
-def _powershell_writes(count: int, rest: list[str]) -> list[str]:
-    named = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word.lower() in _PATH_FLAGS]
-    plain = [
-        word for at, word in enumerate(rest) if not word.startswith("-") and not (at and rest[at - 1].startswith("-"))
-    ]
-    files = plain[-1:] if count < 0 else plain[: count or None]
-    files = [*named[-1:], *files] if count < 0 else [*named, *files] if count == 0 else named[:1] or files
-    return [f": > {quote_word(_with_slashes(file))}" for file in files]
+def _powershell_writes(rest: list[str], written: slice) -> list[str]:
+    """The files that are named by their place; where an option names the file, the others are no files."""
+    before = ["", *rest]
+    named = [word for flag, word in zip(before, rest, strict=False) if flag.lower() in _PATH_FLAGS]
+    plain = [w for flag, w in zip(before, rest, strict=False) if not w.startswith("-") and not flag.startswith("-")]
+    files = named[written]
+    files += [] if files and written == _FIRST else plain[written]
+    return [_write(file) for file in files]
+
+
+def _write(file: str) -> str:
+    return f": > {quote_word(_with_slashes(file))}"
 
 
 def _powershell_text(words: list[str]) -> str:

@@ -1,7 +1,7 @@
 """From the text of a command to its syntax tree. The grammar is tree-sitter's; nothing else here reads shell text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,25 +10,7 @@ import msgspec
 from holdfast.analysis.shell import syntax
 from holdfast.analysis.shell.grammar_fixes import add_redirects, append_to_list, rebalance_pipeline, spell_plainly
 from holdfast.analysis.shell.redirects import HERE_STRING, MARKED, MAX_HEREDOCS, Heredoc, extract_heredocs
-from holdfast.analysis.shell.syntax import (
-    Assignment,
-    Background,
-    Case,
-    Condition,
-    For,
-    Function,
-    Group,
-    If,
-    Negation,
-    Node,
-    Part,
-    Redirect,
-    Sequence,
-    Simple,
-    Unparsed,
-    While,
-    Word,
-)
+from holdfast.analysis.shell.syntax import Assignment, Node, Part, Redirect, Simple, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Leaf
@@ -116,10 +98,10 @@ class _Builder:
         for child in children:
             # The grammar shows `&` as a sibling behind the command that it sends to the background.
             if child.type == "&" and items:
-                items[-1] = Background(items[-1])
+                items[-1] = syntax.Background(items[-1])
             elif child.is_named and child.type != "comment":
                 items.append(self.statement(child))
-        return items[0] if len(items) == 1 else Sequence(tuple(items))
+        return items[0] if len(items) == 1 else syntax.Sequence(tuple(items))
 
     def statement(self, leaf: "Leaf") -> Node:
         self.depth += 1
@@ -127,7 +109,7 @@ class _Builder:
             raise ShellTooLarge
         try:
             build = _STATEMENTS.get(leaf.type)
-            return build(self, leaf) if build else Unparsed(_leaf_text(leaf))
+            return build(self, leaf) if build else syntax.Unparsed(_leaf_text(leaf))
         finally:
             self.depth -= 1
 
@@ -144,7 +126,7 @@ class _Builder:
             elif kind == "command_name":
                 words.append(self.word(child.children[0]))
             elif kind == "subshell" and _leaf_text(leaf).startswith("coproc"):
-                return Background(self.group(child))
+                return syntax.Background(self.group(child))
             elif child.is_named:
                 words.append(self.word(child))
         return Simple(tuple(words), tuple(assignments), tuple(redirects), leaf.start_point[0])
@@ -155,18 +137,14 @@ class _Builder:
 
     def assignment(self, leaf: "Leaf") -> Assignment:
         name, value = leaf.child_by_field_name("name"), leaf.child_by_field_name("value")
+        append = any(child.type == "+=" for child in leaf.children)
+        text = _leaf_text(name).partition("[")[0] if name else ""
         # `a[0]=x`: the array keeps its name, but what it holds from now on is not known.
-        plain = name is not None and name.type == "variable_name"
-        array = value is not None and value.type == "array"
-        unread = not plain or array
-        elements = tuple(self.word(c) for c in value.children if c.is_named) if value and array and plain else None
-        word = None if unread else (self.word(value) if value is not None else Word(()))
-        return Assignment(
-            _leaf_text(name).partition("[")[0] if name else "",
-            word,
-            any(c.type == "+=" for c in leaf.children),
-            elements,
-        )
+        if name is None or name.type != "variable_name":
+            return Assignment(text, None, append)
+        if value is not None and value.type == "array":
+            return Assignment(text, None, append, tuple(self.word(child) for child in value.children if child.is_named))
+        return Assignment(text, self.word(value) if value is not None else Word(()), append)
 
     def declaration(self, leaf: "Leaf") -> Node:
         """`export`, `local`, `declare`, `readonly`, `typeset`: a command whose operands may be assignments."""
@@ -254,33 +232,33 @@ class _Builder:
             elif child.is_named and child.type != "comment":
                 stage = self.statement(child)
                 # `! a | b` negates the whole pipeline; the grammar hangs the negation on its first stage.
-                if isinstance(stage, Negation) and not stages:
+                if isinstance(stage, syntax.Negation) and not stages:
                     negated, stage = True, stage.body
                 stages.append(stage)
         merged += [False] * (len(stages) - len(merged))
         whole = rebalance_pipeline(stages[0], tuple(stages[1:]), tuple(merged))
-        return Negation(whole) if negated else whole
+        return syntax.Negation(whole) if negated else whole
 
     def list_(self, leaf: "Leaf") -> Node:
         parts = [child for child in leaf.children if child.type != "comment"]
         if len(parts) < 3:
-            return Unparsed(_leaf_text(leaf))
+            return syntax.Unparsed(_leaf_text(leaf))
         node = self.statement(parts[0])
         for operator, right in zip(parts[1::2], parts[2::2], strict=False):
             node = append_to_list(node, operator.type, self.statement(right))
         return node
 
     def negation(self, leaf: "Leaf") -> Node:
-        return Negation(self.statement(leaf.children[-1]))
+        return syntax.Negation(self.statement(leaf.children[-1]))
 
     def group(self, leaf: "Leaf") -> Node:
         # `(( ... ))` is a compound statement for the grammar, but it only evaluates a number.
         if leaf.type == "compound_statement" and leaf.children and leaf.children[0].type == "((":
-            return Condition(self._condition_words(leaf))
-        return Group(self.sequence(leaf.children), leaf.type == "subshell")
+            return syntax.Condition(self._condition_words(leaf))
+        return syntax.Group(self.sequence(leaf.children), leaf.type == "subshell")
 
     def condition(self, leaf: "Leaf") -> Node:
-        return Condition(self._condition_words(leaf))
+        return syntax.Condition(self._condition_words(leaf))
 
     def _condition_words(self, leaf: "Leaf") -> tuple[Word, ...]:
         words: list[Word] = []
@@ -312,7 +290,7 @@ class _Builder:
                     otherwise = self.sequence(child.children)
             else:
                 head.append(child)
-        return If((self._branch(head), *branches), otherwise)
+        return syntax.If((self._branch(head), *branches), otherwise)
 
     def _branch(self, children: "list[Leaf]") -> tuple[Node, Node]:
         cut = next((n for n, child in enumerate(children) if child.type == "then"), len(children))
@@ -322,7 +300,7 @@ class _Builder:
         body = leaf.child_by_field_name("body")
         condition = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "condition"]
         inner = self.sequence(body.children) if body else syntax.NOTHING
-        return While(self.sequence(condition), inner, leaf.children[0].type == "until")
+        return syntax.While(self.sequence(condition), inner, leaf.children[0].type == "until")
 
     def for_(self, leaf: "Leaf") -> Node:
         body, variable = leaf.child_by_field_name("body"), leaf.child_by_field_name("variable")
@@ -332,18 +310,18 @@ class _Builder:
         # `for x; do` takes the positional parameters and `select` asks a person: values that are not known.
         listed = any(child.type == "in" for child in leaf.children) and leaf.children[0].type == "for"
         words = values if listed else (Word((Part("unknown"),)),)
-        return For(
+        return syntax.For(
             _leaf_text(variable) if variable else "", words, self.sequence(body.children) if body else syntax.NOTHING
         )
 
     def counting_for(self, leaf: "Leaf") -> Node:
         body = leaf.child_by_field_name("body")
-        return For("", (Word((Part("unknown"),)),), self.sequence(body.children) if body else syntax.NOTHING)
+        return syntax.For("", (Word((Part("unknown"),)),), self.sequence(body.children) if body else syntax.NOTHING)
 
     def case(self, leaf: "Leaf") -> Node:
         value = leaf.child_by_field_name("value")
         branches = [self._case_item(child) for child in leaf.children if child.type == "case_item"]
-        return Case(self.word(value) if value else Word(()), tuple(branches))
+        return syntax.Case(self.word(value) if value else Word(()), tuple(branches))
 
     def _case_item(self, leaf: "Leaf") -> tuple[tuple[Word, ...], Node]:
         patterns = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "value" and c.is_named]
@@ -352,7 +330,7 @@ class _Builder:
 
     def function(self, leaf: "Leaf") -> Node:
         name, body = leaf.child_by_field_name("name"), leaf.child_by_field_name("body")
-        return Function(_leaf_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
+        return syntax.Function(_leaf_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -367,28 +345,23 @@ class _Builder:
 
     def parts(self, leaf: "Leaf", quoted: bool) -> list[Part]:
         kind = leaf.type
-        if kind in ("word", "number", "variable_name", "test_operator", "regex", "extglob_pattern"):
-            return [Part("text", _ESCAPE.sub(_unescape_match, _leaf_text(leaf)), quoted)]
-        if kind == "raw_string":
-            return [Part("text", _leaf_text(leaf)[1:-1], True)]
-        if kind == "ansi_c_string":
-            return [Part("text", _ANSI_ESCAPE.sub(_unescape_ansi, _leaf_text(leaf)[2:-1]), True)]
+        if read := _TEXTS.get(kind):
+            return [Part("text", read(_leaf_text(leaf)), quoted or kind not in _BARE_TEXTS)]
         if kind in ("string", "translated_string", "heredoc_body"):
             return self._string_parts(leaf)
         if kind == "concatenation":
             return [part for child in leaf.children for part in self.parts(child, quoted)]
         if kind in ("simple_expansion", "expansion"):
             return [self._expansion(leaf, quoted)]
-        if kind in ("command_substitution", "process_substitution"):
-            inner = "substitution" if kind == "command_substitution" else "process"
+        if inner := _SUBSTITUTIONS.get(kind):
             # The part's text is how it begins; the executor tells `<(` from `>(` by it.
-            return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
+            return [Part(inner, leaf.children[0].type, quoted, self.sequence(leaf.children))]
         return [self._opaque("number" if kind == "arithmetic_expansion" else "unknown", leaf, _leaf_text(leaf), quoted)]
 
     def _opaque(self, kind: str, leaf: "Leaf", text: str, quoted: bool) -> Part:
         """An expression that is not evaluated; the substitutions in it run all the same."""
-        inner = tuple(Group(self.sequence(one.children), True) for one in _substitutions_in(leaf))
-        return Part(kind, text, quoted, Sequence(inner) if inner else None)
+        inner = tuple(syntax.Group(self.sequence(one.children), True) for one in _substitutions_in(leaf))
+        return Part(kind, text, quoted, syntax.Sequence(inner) if inner else None)
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""
@@ -406,16 +379,16 @@ class _Builder:
         return parts or [Part("text", "", True)]
 
     def _expansion(self, leaf: "Leaf", quoted: bool) -> Part:
-        names = [c for c in leaf.children if c.type in ("variable_name", "special_variable_name", "subscript")]
-        operators = [_leaf_text(c) for c in leaf.children if not c.is_named and c.type not in ("$", "${", "}")]
-        name = _leaf_text(names[0]) if names else ""
+        names = [_leaf_text(child) for child in leaf.children if child.type in _VARIABLE_NAMES]
+        operators = [_leaf_text(child) for child in leaf.children if not (child.is_named or child.type in _DOLLARS)]
         if leaf.type == "simple_expansion" or (names and not operators):
-            return Part("variable", name, quoted)
-        if names and operators[0] in (":-", "-", ":=", "=", ":+", "+") and len(operators) == 1:
-            # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
-            words = [c for c in leaf.children if c.is_named][1:]
-            return Part("variable", name, quoted, None, self._default(words), operators[0].lstrip(":"))
-        return msgspec.structs.replace(self._opaque("unknown", leaf, name, quoted), operator=_leaf_text(leaf))
+            return Part("variable", "".join(names[:1]), quoted)
+        # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
+        if names and len(operators) == 1 and operators[0] in _DEFAULT_OPERATORS:
+            default = self._default(leaf.named_children[1:])
+            return Part("variable", names[0], quoted, None, default, operators[0].lstrip(":"))
+        opaque = self._opaque("unknown", leaf, "".join(names[:1]), quoted)
+        return msgspec.structs.replace(opaque, operator=_leaf_text(leaf))
 
     def _default(self, leaves: "list[Leaf]") -> Word:
         return Word(tuple(part for leaf in leaves for part in self.parts(leaf, False)))
@@ -457,6 +430,17 @@ def _is_descriptor(word: Word) -> bool:
     return len(word.parts) == 1 and word.parts[0].kind == "text" and word.parts[0].text.rstrip("-").isdecimal()
 
 
+_BARE_TEXTS = frozenset(("word", "number", "variable_name", "test_operator", "regex", "extglob_pattern"))
+# Kind of leaf → what its text says.
+_TEXTS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(_BARE_TEXTS, lambda text: _ESCAPE.sub(_unescape_match, text)),
+    "raw_string": lambda text: text[1:-1],
+    "ansi_c_string": lambda text: _ANSI_ESCAPE.sub(_unescape_ansi, text[2:-1]),
+}
+_SUBSTITUTIONS = {"command_substitution": "substitution", "process_substitution": "process"}
+_VARIABLE_NAMES = frozenset(("variable_name", "special_variable_name", "subscript"))
+_DOLLARS = frozenset(("$", "${", "}"))
+_DEFAULT_OPERATORS = frozenset((":-", "-", ":=", "=", ":+", "+"))
 _STATEMENTS = {
     "command": _Builder.command, "variable_assignment": _Builder.assignments, "variable_assignments": _Builder.assignments,
     "declaration_command": _Builder.declaration, "unset_command": _Builder.unset, "redirected_statement": _Builder.redirected,

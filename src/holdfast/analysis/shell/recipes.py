@@ -2,96 +2,79 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import pairwise, takewhile
 from typing import Any
 
 import msgspec
 
+from holdfast.analysis.shell.program_code import literal_texts, shell_of_code
 from holdfast.analysis.shell.redirects import join_path
+from holdfast.analysis.shell.word_lists import by_single_name, word_list
+from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
 
 ReadText = Callable[[str], str]
 """The text of a file; empty when it cannot be read."""
-MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
-_JUST_FILES = ("justfile", "Justfile", ".justfile")
-_TASK_FILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml")
-_GRUNT_FILES = tuple(f"Gruntfile.{suffix}" for suffix in ("js", "cjs", "ts", "coffee"))
-_GULP_FILES = tuple(f"gulpfile.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "babel.js"))
-_VSCODE_TASKS = ".vscode/tasks.json"
-_CODE_FILES = ("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb")
-RECIPE_FILES = (
-    *MAKE_FILES, *_JUST_FILES, *_TASK_FILES, *_CODE_FILES, "package.json", "deno.json", "deno.jsonc", "composer.json",
-    "pyproject.toml", "mise.toml", ".mise.toml", "tox.ini", "dodo.py", "magefile.go", "Earthfile", "build.gradle", "build.gradle.kts", "Procfile",
-    *_GRUNT_FILES, *_GULP_FILES, _VSCODE_TASKS,
-)  # fmt: skip
-"""Files of a folder that say what the names of its tasks mean."""
 MAX_INCLUDES = 5
 # Options of make whose value is the next word.
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
+_MAKE_FIELDS = {
+    "-C": "folder", "--directory": "folder", "-f": "makefile", "--file": "makefile", "--makefile": "makefile", "--eval": "rules",
+}  # fmt: skip
 # Among the letters of a flag: dry run, question, version, help. Not behind a letter that takes a value: `-Ctests`.
 _MAKE_NOTHING = lazy_pattern(r"^-[BbdeikLmprRsStw]*[nqvh]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKE_TOUCHES = lazy_pattern(r"^-[BbdeikLmprRsSw]*t|^--touch$")
-_SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node", "turbo", "nx", "lerna"))
-# Runners whose file has a block of lines under the name of a task, with those files.
-_BLOCK_FILES = {
-    "tox": ("tox.ini",), "doit": ("dodo.py",), "mage": ("magefile.go",), "earthly": ("Earthfile",),
-    **dict.fromkeys(("gradle", "gradlew"), ("build.gradle", "build.gradle.kts")), **dict.fromkeys(("foreman", "honcho"), ("Procfile",)),
-}  # fmt: skip
-# `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
-_TARGET = lazy_pattern(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
-# The same with its recipe in the line: `a: b; command`.
-_EVAL_TARGET = lazy_pattern(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
+# `a b: c d` or `a: c; command`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need, a command.
+_MAKE_RULE = lazy_pattern(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*)(?:;(.*))?$")
+# `@name parameters: dependencies`.
+_JUST_RULE = lazy_pattern(r"^@?([\w-]+)(?:\s+[^:\n]*)?:(?!=)([^#\n]*)()$")
+_MAKE_NAME = lazy_pattern(r"(?<!\S)[\w./-]+(?!\S)")
 _INCLUDE = lazy_pattern(r"^-?include\s+(\S+)\s*$", re.M)
 _DEFAULT_GOAL = lazy_pattern(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
-# `@name parameters: dependencies`.
-_JUST_TARGET = lazy_pattern(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
 EDITOR_TASK = "editor-task"
 """As if it were a program: a task of an editor, which its tools run by name."""
-RUNNERS = frozenset(
-    "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye "
-    "turbo nx lerna tox doit mage gradle gradlew earthly foreman honcho grunt gulp "
-    f"{EDITOR_TASK}".split()
-)
-"""Programs whose operand names a recipe of a file in the repository."""
+
+
+class Runner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of `recipes.toml`."""
+
+    files: str
+    reader: str
+    option: str = ""
+    entry: str = ""
+    behind_verb: bool = False
+    has_default: bool = False
+
+
+@cache
+def runners() -> dict[str, Runner]:
+    """Programs whose operand names a recipe of a file in the repository."""
+    return by_single_name(load_data(__file__, "recipes", dict[str, Runner]))
+
+
+@cache
+def _recipe_files() -> frozenset[str]:
+    return frozenset(file for runner in runners().values() for file in runner.files.split())
 
 
 def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile: str = "") -> str:
     """Shell text; empty where the file or the recipe is not there. `target` is empty for the one that is the default."""
-
-    def first(*names: str) -> str:
-        return next((text for name in names if (text := read(join_path(folder, name)))), "")
-
-    if runner in ("make", "gmake"):
-        text = read(join_path(folder, makefile)) if makefile else first(*MAKE_FILES)
+    row = runners()[runner]
+    if row.reader == "make":
+        text = read(join_path(folder, makefile)) if makefile else _recipe_text(row, folder, read)
         return make_recipe(_with_includes(text, folder, read), target, makefile)
-    if runner == "just":
-        return _just_recipe(first(*_JUST_FILES), target)
-    if runner in ("task", "go-task"):
-        return _task_recipe(first(*_TASK_FILES), target)
-    if runner in _SCRIPTS_OF_PACKAGE:
-        return _package_scripts(_parse_json(first("package.json")).get("scripts"), target)
-    if runner == "deno":
-        return _shell_text(_parse_json(first("deno.json", "deno.jsonc")).get("tasks"), target)
-    if runner == "composer":
-        return _shell_text(_parse_json(first("composer.json")).get("scripts"), target)
-    if runner in ("poe", "pdm", "hatch", "taskipy", "rye"):
-        return _pyproject_recipe(_parse_toml(first("pyproject.toml")), target)
-    if runner == "mise":
-        return _shell_text(_parse_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
-    if runner in ("grunt", "gulp"):
-        return _js_task(first(*(_GRUNT_FILES if runner == "grunt" else _GULP_FILES)), target or "default", runner)
-    if runner == EDITOR_TASK:
-        return _editor_task(first(_VSCODE_TASKS), target)
-    if runner in _BLOCK_FILES:
-        text = first(*_BLOCK_FILES[runner])
-        return _named_block(text, target) if runner not in ("foreman", "honcho") else re.sub(r"(?m)^[\w-]+:", "", text)
-    return _code_block(first(*_CODE_FILES), target)
+    return _READERS[row.reader](_recipe_text(row, folder, read), target, row)
 
 
 def read_main_file(runner: str, folder: str, read: ReadText) -> str:
     """The file in which make or just look for a recipe: it has their variables too."""
-    names = {"make": MAKE_FILES, "gmake": MAKE_FILES, "just": _JUST_FILES}.get(runner, ())
-    return next((text for name in names if (text := read(join_path(folder, name)))), "")
+    return _recipe_text(runners()[runner], folder, read) if runner in ("make", "gmake", "just") else ""
+
+
+def _recipe_text(runner: Runner, folder: str, read: ReadText) -> str:
+    return next((text for name in runner.files.split() if (text := read(join_path(folder, name)))), "")
 
 
 def find_meaning(key: str, texts: Mapping[str, str]) -> str:
@@ -100,12 +83,10 @@ def find_meaning(key: str, texts: Mapping[str, str]) -> str:
     if kind == "file":
         return texts.get(rest, "")
     if kind == "code":
-        from holdfast.analysis.shell.program_code import shell_of_code
-
         return shell_of_code(texts.get(rest, ""), rest.rpartition(".")[2])
     if kind != "recipe":
         return ""
-    # As `_make_keys` and `_meaning_keys` in acts.py join them.
+    # As `_make_keys` and `_recipe_keys` in command_effects.py join them.
     runner, folder, target, *makefile = rest.split("\0")
     return read_recipe(runner, target, folder, lambda path: texts.get(path, ""), "".join(makefile))
 
@@ -118,8 +99,39 @@ def is_source_of(key: str, file: str) -> bool:
     if kind != "recipe":
         return False
     _, folder, _, *makefile = rest.split("\0")
-    names = makefile or RECIPE_FILES
-    return any(file == join_path(folder, name) for name in names)
+    return any(file == join_path(folder, name) for name in makefile or _recipe_files())
+
+
+def recipe_target(name: str, arguments: list[str]) -> str:
+    """The recipe that is asked for: behind `run` where the program has other verbs too."""
+    runner = runners()[name]
+    if runner.option:
+        return next((word for flag, word in pairwise(arguments) if flag in runner.option.split()), "")
+    operands = _runner_operands(arguments)
+    if name == "yarn" and operands[:1] == ["workspace"]:
+        operands = operands[2:]
+    if {"run", "run-script", "task", "exec", "x"}.intersection(operands[:1]):
+        operands = operands[1:]
+    elif runner.behind_verb:
+        return ""
+    target = "".join(operands[:1])
+    return target.rpartition(":")[2] if name in ("hatch", "nx") else target
+
+
+def _runner_operands(arguments: list[str]) -> list[str]:
+    # `--set NAME VALUE` is the only option with two values.
+    while "--set" in arguments:
+        at = arguments.index("--set")
+        arguments = [*arguments[:at], *arguments[at + 3 :]]
+    valued = word_list("runner_values")
+    return [
+        word
+        for before, word in pairwise(["", *arguments])
+        if not word.startswith("-") and "=" not in word and before not in valued
+    ]
+
+
+# ── make and just ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _with_includes(text: str, folder: str, read: ReadText) -> str:
@@ -128,27 +140,52 @@ def _with_includes(text: str, folder: str, read: ReadText) -> str:
     return text
 
 
+def _parse_rules(text: str, header: re.Pattern[str], indent: str) -> Iterator[tuple[list[str], str, list[str]]]:
+    """Each rule: its names, what it needs, its lines."""
+    names, needs, body = list[str](), "", list[str]()
+    for line in text.splitlines():
+        if line.startswith(tuple(indent)):
+            body.append(_recipe_line(line))
+        elif match := header.match(line):
+            yield names, needs, body
+            names, needs, body = match[1].split(), match[2], [_recipe_line(match[3])] if match[3] else []
+        elif line.strip() and not line.startswith("#"):
+            yield names, needs, body
+            names, needs, body = [], "", []
+    yield names, needs, body
+
+
 def make_recipe(text: str, target: str, makefile: str = "") -> str:
     """Its lines, and `make` of what it needs first. Without a target the first one counts."""
     # In both spellings where another file is named: a rule about `make deploy` means the target, whatever file leads to it.
     calls = (f"make -f {makefile}", "make") if makefile else ("make",)
+    rules = list(_parse_rules(text, _MAKE_RULE, "\t"))
     if not target:
-        default = _default_target(text)
-        return "\n".join(f"{call} {default}" for call in calls) if default else ""
+        default = _default_goal(text, rules)
+        return "\n".join(f"{call} {default}" for call in calls if default)
     lines: list[str] = []
-    taking = False
-    for line in text.splitlines():
-        if match := _EVAL_TARGET.match(line):
-            if target in match[1].split():
-                lines.append(_recipe_line(match[3]))
-        elif match := _TARGET.match(line):
-            taking = target in match[1].split()
-            needs = [need for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
-            lines += [f"{call} {need}" for need in needs for call in calls]
-        elif line.startswith("\t") and taking:
-            lines.append(_recipe_line(line))
-        elif line.strip() and not line.startswith(("#", "\t")):
-            taking = False
+    for names, needs, body in rules:
+        if target in names:
+            lines += [f"{call} {need}" for need in _MAKE_NAME.findall(needs) for call in calls]
+            lines += body
+    return "\n".join(lines)
+
+
+def _default_goal(text: str, rules: list[tuple[list[str], str, list[str]]]) -> str:
+    named = _DEFAULT_GOAL.search(text)
+    # `.PHONY` and its like are never the default.
+    firsts = (names[0] for names, _, _ in rules if names and not names[0].startswith("."))
+    return named[1] if named else next(firsts, "")
+
+
+def _just_recipe(text: str, target: str, _runner: Runner) -> str:
+    rules = [rule for rule in _parse_rules(text, _JUST_RULE, " \t") if rule[0]]
+    # Without a name just runs its first recipe.
+    target = target or (rules[0][0][0] if rules else "")
+    lines: list[str] = []
+    for names, needs, body in rules:
+        if target in names:
+            lines += [f"just {need}" for need in re.findall(r"[\w-]+", needs)] + body
     return "\n".join(lines)
 
 
@@ -171,35 +208,33 @@ def parse_make(words: list[str], cwd: str = "") -> MakeCall:
     while at < len(words):
         word, following = words[at], "".join(words[at + 1 : at + 2])
         _take_make_word(call, word, following)
-        at += 2 if word in _MAKE_VALUES and not _is_bare_jobs(words, at) else 1
+        # `make -j deploy`: the number may be left out.
+        bare_jobs = word in ("-j", "-l") and not following.isdecimal()
+        at += 2 if word in _MAKE_VALUES and not bare_jobs else 1
     return call
 
 
 def _take_make_word(call: MakeCall, word: str, following: str) -> None:
-    _, equals, value = word.partition("=")
+    flag, equals, value = word.partition("=")
     if _MAKE_NOTHING.match(word):
         call.runs_nothing = word
     elif _MAKE_TOUCHES.match(word):
         call.touches = word
-    elif word in ("-C", "--directory") or word.startswith("--directory="):
-        call.folder = join_path(call.folder, value if equals else following)
-    elif word.startswith("-C"):
-        call.folder = join_path(call.folder, word[2:])
-    elif word in ("-f", "--file", "--makefile"):
-        call.makefile = following
-    elif word.startswith(("--file=", "--makefile=")):
-        call.makefile = value
-    elif word.startswith("-f"):
-        call.makefile = value or word[2:]
-    elif word == "--eval" or word.startswith("--eval="):
-        call.rules += "\n" + (value or following)
+    elif flag in _MAKE_FIELDS:
+        _set_make_field(call, _MAKE_FIELDS[flag], value if equals else following)
+    elif word[:2] in _MAKE_FIELDS:
+        _set_make_field(call, _MAKE_FIELDS[word[:2]], word[2:])
     elif not word.startswith("-") and not equals:
         call.targets.append(word)
 
 
-def _is_bare_jobs(words: list[str], at: int) -> bool:
-    """`make -j deploy`: the number may be left out."""
-    return words[at] in ("-j", "-l") and not words[at + 1 : at + 2][0].isdecimal() if at + 1 < len(words) else True
+def _set_make_field(call: MakeCall, field: str, value: str) -> None:
+    if field == "folder":
+        call.folder = join_path(call.folder, value)
+    elif field == "makefile":
+        call.makefile = value
+    else:
+        call.rules += f"\n{value}"
 
 
 def _recipe_line(line: str) -> str:
@@ -207,29 +242,7 @@ def _recipe_line(line: str) -> str:
     return re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make")
 
 
-def _default_target(text: str) -> str:
-    if named := _DEFAULT_GOAL.search(text):
-        return named[1]
-    targets = [match[1].split()[0] for line in text.splitlines() if (match := _TARGET.match(line))]
-    # `.PHONY` and its like are never the default.
-    return next((name for name in targets if not name.startswith(".")), "")
-
-
-def _just_recipe(text: str, target: str) -> str:
-    lines: list[str] = []
-    taking = False
-    for line in text.splitlines():
-        if line[:1] in (" ", "\t"):
-            lines += [line.strip().lstrip("@-")] if taking else []
-        elif match := _JUST_TARGET.match(line):
-            # Without a name just runs its first recipe.
-            target = target or match[1]
-            taking = match[1] == target
-            needs = re.findall(r"[\w-]+", match[3].replace("&&", " "))
-            lines += [f"just {need}" for need in needs if taking]
-        elif line.strip():
-            taking = False
-    return "\n".join(lines)
+# ── other runners ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _task_recipe(text: str, target: str) -> str:
@@ -286,62 +299,62 @@ def _shell_text(table: Any, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _named_block(text: str, target: str) -> str:
-    """The lines below a name and those further in: as commands where they are some, else as code that starts them."""
-    from holdfast.analysis.shell.program_code import literal_texts, shell_of_code
-
-    name = re.escape(target.strip("+:").rpartition(":")[2])
-    begins = (
-        re.search(rf"(?mi)^(\s*)(?:\[testenv:|task[_ ]|def task_|func |tasks\.\w+[(\"']+)?{name}\b.*$", text)
-        if name
-        else None
-    )
+def _indented_block(text: str, header: str) -> list[str]:
+    """The line that matches, and those below it that are further in (of a section: up to the next one)."""
+    begins = re.search(rf"(?mi)^([ \t]*){header}.*$", text)
     if begins is None:
-        return ""
-    rest = text[begins.start() :].splitlines()
-    indent = len(begins[1].strip("\n"))
-    section = rest[0].startswith("[")
-    body = [rest[0]]
-    for line in rest[1:]:
-        if (
-            line.startswith("[")
-            if section
-            else line.strip() and len(line) - len(line.lstrip()) <= indent and line[:1] != "}"
-        ):
-            break
-        body.append(line)
+        return []
+    first, *rest = text[begins.start() :].splitlines()
+
+    def belongs(line: str) -> bool:
+        if first.startswith("["):
+            return not line.startswith("[")
+        return not line.strip() or len(line) - len(line.lstrip()) > len(begins[1]) or line[:1] == "}"
+
+    return [first, *takewhile(belongs, rest)]
+
+
+def _named_block(text: str, target: str, _runner: Runner) -> str:
+    """The lines below a name and those further in: as commands where they are some, else as code that starts them."""
+    name = re.escape(target.strip("+:").rpartition(":")[2])
+    body = _indented_block(text, rf"(?:\[testenv:|task[_ ]|def task_|func |tasks\.\w+[(\"']+)?{name}\b") if name else []
     lines = [re.sub(r"^\s*(?:RUN|commands(?:_pre|_post)?\s*=|-)\s*", "", line).strip() for line in body[1:]]
-    quoted = [one for one in literal_texts("\n".join(body)) if " " in one.strip() and "\n" not in one]
     plain = [line for line in lines if re.match(r"[a-z./][\w./-]*(?: |$)", line)]
-    return "\n".join([shell_of_code("\n".join(body)), *quoted, *plain])
+    return "\n".join([shell_of_code("\n".join(body)), *_quoted_lines("\n".join(body)), *plain]) if body else ""
+
+
+def _quoted_lines(code: str) -> list[str]:
+    """Texts in quotes that may be commands: in one line, with arguments."""
+    return [text for text in literal_texts(code) if " " in text.strip() and "\n" not in text]
+
+
+def _code_block(text: str, target: str, _runner: Runner) -> str:
+    """`task :ship do … end` or `def ship(c): …`, as the commands that its code starts."""
+    name = re.escape(target.replace("-", "_"))
+    header = rf"(?:task\s+[:\"']?{name}\b|(?:async\s+)?def\s+{name}\b)"
+    return shell_of_code("\n".join(_indented_block(text, header))) if target else ""
 
 
 def _js_task(text: str, target: str, runner: str) -> str:
     """`grunt.registerTask('ship', [...])`, `exports.ship = …`, a function or an entry of that name: the commands that its
     code starts, and the tasks that it names."""
-    from holdfast.analysis.shell.program_code import literal_texts, shell_of_code
-
     # `shell:deploy` is the entry `deploy` of a task that runs it.
+    target = target or "default"
     name = re.escape(target.rpartition(":")[2])
     begins = re.finditer(
         rf"\b(?:registerTask|registerMultiTask|task)\(\s*['\"`]{name}['\"`]|\b(?:exports\.|(?:async )?function\s+|const\s+|let\s+|export\s+const\s+){name}\b"
         rf"|(?m:^)\s*['\"]?{name}['\"]?\s*:",
         text,
     )
-    bodies = [_balanced(text, match.end()) for match in begins]
     lines: list[str] = []
-    for body in bodies:
-        quoted = literal_texts(body)
-        called = [
-            inner
-            for match in re.findall(r"\b(?:series|parallel)\(([^()]*)\)", body)
-            for inner in re.findall(r"\w+", match)
-        ]
+    for body in [_balanced(text, match.end()) for match in begins]:
+        listed = re.findall(r"\b(?:series|parallel)\(([^()]*)\)", body)
         # `exports.default = build`.
-        called += re.findall(r"^\s*=\s*(\w+)\s*;?\s*$", body)
-        tasks = [one for one in (*quoted, *called) if re.fullmatch(r"[A-Za-z][\w:.-]*", one) and one != target]
-        lines += [shell_of_code(body), *(one for one in quoted if " " in one.strip() and "\n" not in one)]
-        lines += [f"{runner} {one}" for one in dict.fromkeys(tasks)]
+        called = [*re.findall(r"\w+", " ".join(listed)), *re.findall(r"^\s*=\s*(\w+)\s*;?\s*$", body)]
+        tasks = [
+            one for one in (*literal_texts(body), *called) if re.fullmatch(r"[A-Za-z][\w:.-]*", one) and one != target
+        ]
+        lines += [shell_of_code(body), *_quoted_lines(body), *(f"{runner} {one}" for one in dict.fromkeys(tasks))]
     return "\n".join(filter(None, lines))
 
 
@@ -358,42 +371,22 @@ def _balanced(text: str, at: int) -> str:
     return text[at:]
 
 
-def _editor_task(text: str, target: str) -> str:
+def _editor_task(text: str, target: str, _runner: Runner) -> str:
     """A task of VS Code, with those it depends on. Its file may have comments and a comma behind the last entry."""
     plain = re.sub(r",(\s*[}\]])", r"\1", re.sub(r"(?m)^\s*//.*$", "", text))
     tasks = [one for one in _parse_json(plain).get("tasks") or () if isinstance(one, dict)]
-    lines: list[str] = []
-    for task in tasks:
-        if target not in (task.get("label"), task.get("taskName"), task.get("script")):
-            continue
-        needs = task.get("dependsOn") or []
-        lines += [f"{EDITOR_TASK} {shlex.quote(str(one))}" for one in (needs if isinstance(needs, list) else [needs])]
-        lines += [f"{task['type']} run {task['script']}"] if task.get("type") == "npm" and task.get("script") else []
-        command, arguments = task.get("command"), task.get("args") or []
-        if isinstance(command, str):
-            lines.append(" ".join([command, *(shlex.quote(str(one)) for one in arguments)]))
-    return "\n".join(lines)
+    named = [one for one in tasks if target in (one.get("label"), one.get("taskName"), one.get("script"))]
+    return "\n".join(line for task in named for line in _editor_task_lines(task))
 
 
-def _code_block(text: str, target: str) -> str:
-    """`task :ship do … end` or `def ship(c): …`, as the commands that its code starts."""
-    from holdfast.analysis.shell.program_code import shell_of_code
-
-    name = re.escape(target.replace("-", "_"))
-    begins = (
-        re.search(rf"(?m)^(\s*)(?:task\s+[:\"']?{name}\b|(?:async\s+)?def\s+{name}\b).*$", text) if target else None
-    )
-    if begins is None:
-        return ""
-    rest = text[begins.start() :].splitlines()
-    # The pattern also takes empty lines before the definition.
-    indent = len(begins[1].strip("\n"))
-    body = [rest[0]]
-    for line in rest[1:]:
-        if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            break
-        body.append(line)
-    return shell_of_code("\n".join(body))
+def _editor_task_lines(task: dict[str, Any]) -> Iterator[str]:
+    needs = task.get("dependsOn") or []
+    for need in needs if isinstance(needs, list) else [needs]:
+        yield f"{EDITOR_TASK} {shlex.quote(str(need))}"
+    if task.get("type") == "npm" and task.get("script"):
+        yield f"npm run {task['script']}"
+    if isinstance(task.get("command"), str):
+        yield " ".join([task["command"], *(shlex.quote(str(one)) for one in task.get("args") or [])])
 
 
 def _parse_json(text: str) -> dict[str, Any]:
@@ -411,3 +404,19 @@ def _parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
+
+
+_READERS: dict[str, Callable[[str, str, Runner], str]] = {
+    "just": _just_recipe,
+    "task": lambda text, target, _: _task_recipe(text, target),
+    "package": lambda text, target, _: _package_scripts(_parse_json(text).get("scripts"), target),
+    "json": lambda text, target, row: _shell_text(_parse_json(text).get(row.entry), target),
+    "toml": lambda text, target, row: _shell_text(_parse_toml(text).get(row.entry), target),
+    "pyproject": lambda text, target, _: _pyproject_recipe(_parse_toml(text), target),
+    "grunt": lambda text, target, _: _js_task(text, target, "grunt"),
+    "gulp": lambda text, target, _: _js_task(text, target, "gulp"),
+    "editor": _editor_task,
+    "block": _named_block,
+    "processes": lambda text, _target, _row: re.sub(r"(?m)^[\w-]+:", "", text),
+    "code": _code_block,
+}

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -129,44 +130,54 @@ class _Scanner:
         self._copy(len(self.text) - self.at)
         return Extracted("".join(self.out), tuple(self.found))
 
-    def _step(self, char: str) -> None:
-        inside = self.stack[-1] if self.stack else ""
-        if char == "\\":
-            self._copy(2)
-        elif inside == '"':
-            self._step_in_string(char)
-        elif char == "'":
-            self._copy_until("'")
-        elif char in '"`':
-            self._toggle(char)
-        elif char == "$" and self.text.startswith("$'", self.at):
-            self._copy_ansi_string()
-        elif char == "$" and self.text.startswith(("$((", "$("), self.at):
-            self._open_substitution()
-        elif char == "(":
-            # Elsewhere than at the start of a command `((` is two brackets.
-            self._open("((" if self.text.startswith("((", self.at) and self._at_command_start() else "(")
-        elif char == ")" and inside in ("(", "(("):
-            self._close(inside)
-        elif char == "#" and self._at_word_start():
-            self._copy_line()
-        # In arithmetic `<<` shifts bits.
-        elif char == "<" and inside != "((":
-            self._take_operator()
-        elif char == "\n":
-            self._take_bodies()
-        else:
-            self._copy_plain(_PLAIN)
+    @property
+    def inside(self) -> str:
+        return self.stack[-1] if self.stack else ""
 
-    def _step_in_string(self, char: str) -> None:
-        if char == '"':
-            self._toggle(char)
-        elif char == "$" and self.text.startswith("$(", self.at):
-            self._open_substitution()
-        elif char == "`":
-            self._toggle(char)
+    def _step(self, char: str) -> None:
+        quoted = self.inside == '"'
+        step = _STEPS.get(char) if not quoted or char in '\\"`$' else None
+        if step:
+            step(self)
         else:
-            self._copy_plain(_PLAIN_IN_STRING)
+            self._copy_plain(_PLAIN_IN_STRING if quoted else _PLAIN)
+
+    def _dollar(self) -> None:
+        if self.text.startswith("$'", self.at) and self.inside != '"':
+            self._copy_ansi_string()
+        elif self.text.startswith("$(", self.at):
+            arithmetic = self.text.startswith("$((", self.at)
+            self.stack.append("((" if arithmetic else "(")
+            self._copy(3 if arithmetic else 2)
+        else:
+            self._copy(1)
+
+    def _open(self) -> None:
+        # Elsewhere than at the start of a command `((` is two brackets.
+        kind = "((" if self.text.startswith("((", self.at) and self._at_command_start() else "("
+        self.stack.append(kind)
+        self._copy(len(kind))
+
+    def _close(self) -> None:
+        kind = self.stack.pop() if self.inside in ("(", "((") else ""
+        self._copy(2 if kind == "((" and self.text.startswith("))", self.at) else 1)
+
+    def _comment(self) -> None:
+        starts_word = self.at == 0 or self.text[self.at - 1] in " \t\n;&|("
+        end = self.text.find("\n", self.at)
+        self._copy((end if end >= 0 else len(self.text)) - self.at if starts_word else 1)
+
+    def _toggle(self) -> None:
+        char = self.text[self.at]
+        if self.inside == char:
+            self.stack.pop()
+        else:
+            self.stack.append(char)
+        self._copy(1)
+
+    def _copy_quoted(self) -> None:
+        end = self.text.find("'", self.at + 1)
+        self._copy((end if end >= 0 else len(self.text)) + 1 - self.at)
 
     def _copy(self, count: int) -> None:
         self.out.append(self.text[self.at : self.at + count])
@@ -177,46 +188,19 @@ class _Scanner:
         match = plain.match(self.text, self.at)
         self._copy(match.end() - self.at if match else 1)
 
-    def _copy_until(self, closing: str) -> None:
-        end = self.text.find(closing, self.at + 1)
-        self._copy((end if end >= 0 else len(self.text)) + 1 - self.at)
-
     def _copy_ansi_string(self) -> None:
         match = re.compile(r"\$'(?:\\.|[^'\\])*'?", re.DOTALL).match(self.text, self.at)
         self._copy(match.end() - self.at if match else 2)
-
-    def _copy_line(self) -> None:
-        end = self.text.find("\n", self.at)
-        self._copy((end if end >= 0 else len(self.text)) - self.at)
-
-    def _toggle(self, char: str) -> None:
-        if self.stack and self.stack[-1] == char:
-            self.stack.pop()
-        else:
-            self.stack.append(char)
-        self._copy(1)
-
-    def _open_substitution(self) -> None:
-        arithmetic = self.text.startswith("$((", self.at)
-        self.stack.append("((" if arithmetic else "(")
-        self._copy(3 if arithmetic else 2)
-
-    def _open(self, kind: str) -> None:
-        self.stack.append(kind)
-        self._copy(len(kind))
-
-    def _close(self, kind: str) -> None:
-        self.stack.pop()
-        self._copy(2 if kind == "((" and self.text.startswith("))", self.at) else 1)
-
-    def _at_word_start(self) -> bool:
-        return self.at == 0 or self.text[self.at - 1] in " \t\n;&|("
 
     def _at_command_start(self) -> bool:
         before = self.text[max(0, self.at - 100) : self.at].rstrip(" \t")
         return not before or before[-1] in ";&|\n" or before.endswith(("if", "while", "for", "then", "do", "!"))
 
     def _take_operator(self) -> None:
+        # In arithmetic `<<` shifts bits.
+        if self.inside == "((":
+            self._copy(1)
+            return
         if self.text.startswith("<<<", self.at):
             self.out.append(f" {HERE_STRING}< ")
             self.at += 3
@@ -245,3 +229,17 @@ class _Scanner:
         body = self.text[self.at : end.start() if end else len(self.text)]
         self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
         return re.sub(r"^\t+", "", body, flags=re.MULTILINE) if tabs else body
+
+
+_STEPS: dict[str, Callable[[_Scanner], None]] = {
+    "\\": lambda scanner: scanner._copy(2),
+    '"': _Scanner._toggle,
+    "`": _Scanner._toggle,
+    "'": _Scanner._copy_quoted,
+    "$": _Scanner._dollar,
+    "(": _Scanner._open,
+    ")": _Scanner._close,
+    "#": _Scanner._comment,
+    "<": _Scanner._take_operator,
+    "\n": _Scanner._take_bodies,
+}

@@ -1,11 +1,13 @@
 """Programs that start another program: what is left when they are taken off."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
 
 from holdfast.analysis.shell.syntax import UNKNOWN
+from holdfast.analysis.shell.word_lists import by_single_name
 from holdfast.core.data_files import load_data
 
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*(?:%%|\(\))?=")
@@ -16,7 +18,7 @@ class Unwrapped(msgspec.Struct, kw_only=True):
 
     words: list[str]
     name: str
-    environment: dict[str, str] = {}
+    environment: Mapping[str, str] = {}
     directory: str = ""
     repeated: bool = False
     code_hidden: bool = False
@@ -25,63 +27,56 @@ class Unwrapped(msgspec.Struct, kw_only=True):
 
 
 class _Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `wrappers.toml` says of one; options stand in one text."""
+    """A row of `wrappers.toml`, which says what the fields mean."""
 
     values: str = ""
     operands: int = 0
+    instead: str = ""
     nothing: str = ""
     directory: str = ""
     texts: str = ""
+    splits: str = ""
     waits: str = ""
+    begins: bool = False
     up_to_dashes: bool = False
+    assigns: bool = False
     fetches: bool = False
+    takes_module: bool = False
     module: bool = False
+    python: bool = False
+    repeats: str | None = None
+    hides_code: bool = False
+    skips: str = ""
 
-    @property
-    def runs_nothing(self) -> list[str]:
-        return [*self.nothing.split(), "--help", "--version"]
 
-    @property
-    def takes_value(self) -> list[str]:
-        return f"{self.values} {self.directory}".split()
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    wrappers: dict[str, _Wrapper]
+    globals: dict[str, str]
 
 
 @cache
-def _wrappers() -> dict[str, _Wrapper]:
-    return load_data(__file__, "wrappers", dict[str, _Wrapper])
+def _table() -> _Table:
+    table = load_data(__file__, "wrappers", _Table)
+    return _Table(table.wrappers, by_single_name(table.globals))
 
 
 @cache
 def _programs() -> frozenset[str]:
-    return frozenset(name.split()[0] for name in _wrappers())
+    return frozenset(name.split()[0] for name in _table().wrappers)
 
 
 @cache
 def _modules() -> frozenset[str]:
     """Wrappers that are also called as `python -m NAME`."""
-    profilers = (name.split()[0] for name, wrapper in _wrappers().items() if wrapper.module)
+    profilers = (name.split()[0] for name, wrapper in _table().wrappers.items() if wrapper.module)
     return frozenset(("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx", *profilers))
 
 
 # Behind the name, so that the scope of `@vitest/cli` stays.
 _VERSION = re.compile(r"(?<=\w)(?:@|==)[\w.^~*-]+$")
-_BEGINS_AT_FLAG = frozenset(("nix develop", "nix shell", "gdb"))
+_HELP = frozenset(("--help", "--version"))
 # In words: `docker compose run`.
 _LONGEST = 3
-# Options with a value between the program and its verb: `docker compose -f FILE run`.
-_GLOBAL_VALUES = {
-    "docker": frozenset(
-        ("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")
-    ),
-    "uv": frozenset(("--directory", "--project", "--cache-dir", "--config-file", "--color")),
-    "poetry": frozenset(("-C", "--directory", "-P", "--project")),
-    "hatch": frozenset(("-e", "--env", "-p", "--project", "--config")),
-    "bundle": frozenset(),
-    "pnpm": frozenset(("-C", "--dir", "-F", "--filter")),
-    "kubectl": frozenset(("-n", "--namespace", "--context", "--kubeconfig")),
-}
-_GLOBAL_VALUES["oc"] = _GLOBAL_VALUES["kubectl"]
-_GLOBAL_VALUES["docker-compose"] = _GLOBAL_VALUES["docker"]
 _DIRECTORY_GLOBALS = frozenset(("--directory", "-C", "--dir"))
 
 
@@ -97,113 +92,141 @@ def unwrap_command(words: list[str]) -> Unwrapped | None:
     if name not in _programs():
         return None
     matched, rest, directory = _match_prefix(name, words)
-    if matched is None:
-        return None
-    unwrapped = _take_options(matched, _wrappers()[matched], rest)
+    unwrapped = _Options(matched, rest).unwrap() if matched else None
     if unwrapped is not None and directory and not unwrapped.directory:
         unwrapped.directory = directory
     return unwrapped
 
 
-def _match_prefix(name: str, words: list[str]) -> tuple[str | None, list[str], str]:
+def _match_prefix(name: str, words: list[str]) -> tuple[str, list[str], str]:
     """The longest known prefix, such as `docker compose run`, with options between its words skipped."""
-    if name in _wrappers():
+    if name in _table().wrappers:
         return name, words[1:], ""
-    prefix, at, directory = [name], 1, ""
-    takes = _GLOBAL_VALUES.get(name, frozenset())
-    while at < len(words) and len(prefix) < _LONGEST:
-        word = words[at]
-        if word.startswith("-"):
-            flag, _, value = word.partition("=")
-            if flag in _DIRECTORY_GLOBALS:
-                directory = value or (words[at + 1] if at + 1 < len(words) else "")
-            at += 2 if word in takes else 1
+    prefix, at, directory = name, 1, ""
+    takes_value = _table().globals.get(name, "").split()
+    while at < len(words) and len(prefix.split()) < _LONGEST:
+        flag, _, value = words[at].partition("=")
+        if flag in _DIRECTORY_GLOBALS:
+            directory = value or "".join(words[at + 1 : at + 2])
+        if flag.startswith("-"):
+            at += 2 if words[at] in takes_value else 1
             continue
-        prefix.append(word)
-        at += 1
-        if " ".join(prefix) in _wrappers():
-            return " ".join(prefix), words[at:], directory
-    return None, [], ""
+        prefix, at = f"{prefix} {words[at]}", at + 1
+        if prefix in _table().wrappers:
+            return prefix, words[at:], directory
+    return "", [], ""
 
 
-def _take_options(name: str, spec: _Wrapper, rest: list[str]) -> Unwrapped | None:
-    environment: dict[str, str] = {}
-    directory, operands, at = "", spec.operands, 0
-    runs_nothing, takes_value = spec.runs_nothing, spec.takes_value
-    module = uncertain = False
-    # Without such a flag the status is not the command's (systemd-run), or no command is run (nix develop).
-    if spec.waits and not any(word.partition("=")[0] in spec.waits.split() for word in rest):
-        return None
-    if spec.up_to_dashes and "--" in rest:
-        rest = rest[rest.index("--") :]
-    while at < len(rest):
-        word = rest[at]
-        flag, equals, value = word.partition("=")
-        if word == "--":
-            at += 1
-            break
-        if flag in runs_nothing:
+class _Nothing(Exception):
+    """The wrapper starts no command."""
+
+
+class _Options:
+    """Reads the words of a wrapper up to where its command begins."""
+
+    def __init__(self, name: str, rest: list[str]) -> None:
+        self.name, self.rest, self.spec = name, rest, _table().wrappers[name]
+        self.environment: dict[str, str] = {}
+        self.directory, self.operands = "", self.spec.operands
+        self.module = self.uncertain = False
+
+    def unwrap(self) -> Unwrapped | None:
+        waits, rest = self.spec.waits.split(), self.rest
+        waiting = [at for at, word in enumerate(rest) if word.partition("=")[0] in waits]
+        # Without such a flag the status is not the command's (systemd-run), or no command is run (nix develop).
+        if waits and not waiting:
             return None
-        # Here the flag marks where the command begins, whatever stands before it.
-        if name in _BEGINS_AT_FLAG:
-            at += 1
-            if word in spec.waits.split():
-                break
-            continue
-        if word in spec.texts.split():
-            return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
-        if name == "env" and flag in ("-S", "--split-string"):
-            split = (value or " ".join(rest[at + 1 : at + 2])).split()
-            # What `-S` splits may hold options and assignments again: all is read from the beginning.
-            rest, at = split + rest[at + (1 if equals else 2) :], 0
-            continue
-        if word in ("-m", "--module") and (spec.module or name in ("uv run", "coverage run", "pdm run")):
-            module = True
-            at += 1
-            break
-        if name == "env" and word == "-":
-            at += 1
-        elif word.startswith("-") and len(word) > 1:
-            if flag in spec.directory.split():
-                directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
-            at += 2 if flag in takes_value and not equals else 1
-        elif name == "env" and word == UNKNOWN:
-            # `env $(cat .env) pytest`: assignments, if all is well. Only what the command prints shows that it ran.
-            uncertain = True
-            at += 1
-        elif name in ("env", "sudo", "doas", "cross-env") and ASSIGNMENT.match(word):
-            environment[flag] = value
-            at += 1
-        elif operands and not (name == "faketime" and "-f" in rest[:at]):
-            operands -= 1
-            at += 1
+        try:
+            if self.spec.begins:
+                # Where the command begins, whatever stands before it.
+                at = next((at for at, word in enumerate(rest) if word == "--" or word in waits), len(rest))
+                self._refuse_nothing(rest[:at])
+                at += 1
+            else:
+                at = self._command_start()
+        except _Nothing:
+            return None
+        return self._unwrapped(self.rest[at:], self.rest[:at])
+
+    def _refuse_nothing(self, words: list[str]) -> None:
+        flags = {word.partition("=")[0] for word in words}
+        if not _HELP.isdisjoint(flags) or not flags.isdisjoint(self.spec.nothing.split()):
+            raise _Nothing
+
+    def _command_start(self) -> int:
+        at = self.rest.index("--") if self.spec.up_to_dashes and "--" in self.rest else 0
+        while at < len(self.rest):
+            word = self.rest[at]
+            if word == "--":
+                return at + 1
+            self._refuse_nothing([word])
+            if word in self.spec.texts.split():
+                self.rest = ["sh", "-c", *self.rest[at + 1 : at + 2]]
+                return 0
+            if word in ("-m", "--module") and (self.spec.module or self.spec.takes_module):
+                self.module = True
+                return at + 1
+            taken = self._split(at) if self._is_split(word) else self._own_words(at, word)
+            if not taken:
+                return at
+            at += taken
+        return at
+
+    def _is_split(self, word: str) -> bool:
+        return word.partition("=")[0] in self.spec.splits.split()
+
+    def _split(self, at: int) -> int:
+        """`env -S 'A=1 pytest'`: what it splits may hold options again, so all is read from its beginning."""
+        _, equals, value = self.rest[at].partition("=")
+        behind = at + (1 if equals else 2)
+        self.rest[at:behind] = ["-", *(value or "".join(self.rest[at + 1 : at + 2])).split()]
+        return 1
+
+    def _own_words(self, at: int, word: str) -> int:
+        """How many words of its own begin here; 0 where the command does."""
+        spec = self.spec
+        if word.startswith("-") and (len(word) > 1 or spec.splits):
+            return self._take_option(at, word)
+        # `env $(cat .env) pytest`: assignments, if all is well. Only what the command prints shows that it ran.
+        if spec.splits and word == UNKNOWN:
+            self.uncertain = True
+        elif spec.assigns and ASSIGNMENT.match(word):
+            name, _, value = word.partition("=")
+            self.environment[name] = value
+        elif self.operands and (spec.instead or "-") not in self.rest[:at]:
+            self.operands -= 1
         else:
-            break
-    inner = rest[at:]
-    # The dotenv of Python wants `run` before the command, that of npm does not; both lead here.
-    if name == "dotenv" and inner[:1] == ["run"]:
-        inner = inner[1:]
-    if inner and inner[0] == "--" and operands == 0:
-        inner = inner[1:]
-    if not inner:
-        return None
-    if spec.fetches:
-        inner = [_VERSION.sub("", inner[0]), *inner[1:]]
-    if module:
-        inner = ["python", "-m", *inner]
-    elif name == "coverage run" or spec.module:
-        inner = ["python", *inner]
-    elif name == "hatch run":
-        # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
-        named, _, command = inner[0].rpartition(":")
-        inner, environment = [command, *inner[1:]], {**environment, **({"HATCH_ENV": named} if named else {})}
-    many = name == "retry" or (
-        name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
-    )
-    return Unwrapped(
-        words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs",
-        uncertain=uncertain or spec.module,
-    )  # fmt: skip
+            return 0
+        return 1
+
+    def _take_option(self, at: int, word: str) -> int:
+        flag, equals, value = word.partition("=")
+        if flag in self.spec.directory.split():
+            self.directory = value if equals else "".join(self.rest[at + 1 : at + 2])
+        return 2 if word in f"{self.spec.values} {self.spec.directory}".split() else 1
+
+    def _unwrapped(self, inner: list[str], own: list[str]) -> Unwrapped | None:
+        spec = self.spec
+        inner = self._plain_command(inner)
+        if not inner:
+            return None
+        if self.name == "hatch run" and not self.module:
+            # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
+            named, _, inner[0] = inner[0].rpartition(":")
+            self.environment |= {"HATCH_ENV": named} if named else {}
+        python = ["python", "-m"] if self.module else ["python"] if spec.python or spec.module else []
+        return Unwrapped(
+            words=python + inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
+            repeated=spec.repeats is not None and any(re.match(spec.repeats, word) for word in ["", *own]),
+            uncertain=self.uncertain or spec.module,
+        )  # fmt: skip
+
+    def _plain_command(self, inner: list[str]) -> list[str]:
+        """Without a word and a separator that may stand before it, and without the version of a package."""
+        spec = self.spec
+        inner = inner[1:] if spec.skips and inner[:1] == [spec.skips] else inner
+        inner = inner[1:] if inner[:1] == ["--"] and self.operands == 0 else inner
+        return [_VERSION.sub("", word) for word in inner[:1]] + inner[1:] if spec.fetches else list(inner)
 
 
 def _unwrap_find(words: list[str]) -> Unwrapped | None:
@@ -218,54 +241,51 @@ def _unwrap_find(words: list[str]) -> Unwrapped | None:
     return None
 
 
-_SCRIPT_VALUES = frozenset("-I -O -B -T -m -o --log-in --log-out --log-io --log-timing --logging-format".split())
-
-
 def _unwrap_script(words: list[str]) -> Unwrapped | None:
     """`script -qec CMD FILE`: what it prints is shown, but only with `-e` it ends as the command does."""
-    text, returns, skip = "", False, False
-    for at, word in enumerate(words[1:], 1):
-        flag, equals, value = word.partition("=")
-        if skip or not word.startswith("-"):
-            skip = False
-        elif flag in ("--version", "--help", "-V", "-h"):
-            return None
-        elif word.startswith("--"):
-            returns = returns or flag == "--return"
-            text = text or (value if equals else "".join(words[at + 1 : at + 2]) if flag == "--command" else "")
-            skip = not equals and flag in ("--command", *_SCRIPT_VALUES)
-        else:
-            returns = returns or "e" in word
-            if "c" in word:
-                text = word.partition("c")[2] or "".join(words[at + 1 : at + 2])
-                skip = word.endswith("c")
-    if not text:
+    options = _script_options(words)
+    text = options.get("--command", "")
+    if not text or not options.keys().isdisjoint(("--version", "--help", "-V", "-h")):
         return None
-    return Unwrapped(words=["sh", "-c", text], name="script", uncertain=not returns)
+    return Unwrapped(words=["sh", "-c", text], name="script", uncertain="--return" not in options)
 
 
-_PARALLEL_VALUES = frozenset(
-    "-j --jobs -P --max-procs -N -n --max-args --halt --delay --retries --timeout --joblog --results --tmpdir --colsep -C "
-    "-I --tagstring --workdir --wd --shellquote --env --load --memfree --nice -S --sshlogin".split()
-)
-_PARALLEL_SEPARATORS = frozenset((":::", ":::+"))
+def _script_options(words: list[str]) -> dict[str, str]:
+    """Each option by its long name, with its value."""
+    options: dict[str, str] = {}
+    takes_value, at = _table().globals["script"].split(), 1
+    while at < len(words):
+        flag, equals, value = words[at].partition("=")
+        if letters := _SCRIPT_LETTERS.match(words[at]):
+            flag, equals, value = "--command" if letters[2] else flag, letters[3], letters[3]
+            options |= {"--return": ""} if "e" in letters[1] else {}
+        if not equals and (flag == "--command" or flag in takes_value):
+            at += 1
+            value = "".join(words[at : at + 1])
+        options.setdefault(flag, value)
+        at += 1
+    return options
+
+
+# `-qec`, `-qecpytest`: the letters before `c`, and what stands behind it.
+_SCRIPT_LETTERS = re.compile(r"^-(?!-)([^c]*)(c?)(.*)$", re.S)
+_PARALLEL_NOTHING = frozenset(("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"))
 MAX_JOBS = 12
 
 
 def _unwrap_parallel(words: list[str]) -> Unwrapped | None:
     """`parallel CMD ::: a b`: its status is 0 when every job's was. Where the jobs come from a file they are not known."""
-    at = 1
+    at, takes_value = 1, _table().globals["parallel"].split()
     while at < len(words) and words[at].startswith("-"):
-        flag = words[at].partition("=")[0]
-        if flag in ("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"):
+        if words[at].partition("=")[0] in _PARALLEL_NOTHING:
             return None
-        at += 2 if flag in _PARALLEL_VALUES and "=" not in words[at] else 1
-    split = next((n for n in range(at, len(words)) if words[n] in _PARALLEL_SEPARATORS), len(words))
-    template, arguments = words[at:split], words[split + 1 :]
+        at += 2 if words[at] in takes_value else 1
     # Several `:::` lists are combined with one another, which is not spelled out here.
-    if not arguments or len(arguments) > MAX_JOBS or any(word in _PARALLEL_SEPARATORS for word in arguments):
+    template, *lists = re.split(r"(?:^|\0):::\+?(?:\0|$)", "\0".join(words[at:]))
+    arguments = lists[0].split("\0") if len(lists) == 1 and lists[0] else []
+    if not 0 < len(arguments) <= MAX_JOBS:
         return None
-    jobs = [_parallel_job(" ".join(template), argument) for argument in arguments]
+    jobs = [_parallel_job(template.replace("\0", " "), argument) for argument in arguments]
     # Joined by `&&`: every job succeeded exactly when the status is 0.
     return Unwrapped(words=["sh", "-c", " && ".join(jobs)], name="parallel", code_hidden=True)
 

@@ -3,65 +3,33 @@
 import itertools
 import re
 from collections.abc import Callable
+from functools import cache
+
+import msgspec
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand
-from holdfast.analysis.shell.flow import TERMINAL, Pieces
-from holdfast.analysis.shell.program_code import CODE_FLAGS, INTERPRETER, awk_writes, code_writes, sed_acts
+from holdfast.analysis.shell.flow import TERMINAL, literal_text
+from holdfast.analysis.shell.git_words import split_git
+from holdfast.analysis.shell.program_code import CODE_FLAGS, awk_writes, code_writes, is_interpreter, sed_acts
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.analysis.shell.syntax import UNKNOWN
+from holdfast.analysis.shell.word_lists import by_single_name, word_list
+from holdfast.core.data_files import load_data
 from holdfast.core.lazy import lazy_pattern
 
 MAX_FILES = 200
-_ALL_OPERANDS = frozenset(
-    "rm touch truncate tee sponge unlink shred mv patch nano emacs mkdir rmdir mkfifo dos2unix unix2dos".split()
-)
-_EDITORS = frozenset(("ed", "ex", "vi", "vim", "nvim"))
 # Commands of an editor that write: `:w`, `:wq`, `:x`, `:update`, `:wa`. Group: the file, where one is named.
 _EDITOR_WRITES = lazy_pattern(r"^:?(?:w|wq|write|x|xit|update|up|wa|wqa|xa|saveas)(?:!|\s|$)\s*(\S*)")
 _EDITOR_OPENS = lazy_pattern(r"^:?(?:e|edit|new|vsp|split|tabe|badd)!?\s+(\S+)")
+_EDITOR_COMMANDS = frozenset(("-c", "--cmd", "-S"))
+_EDITOR_VALUES = _EDITOR_COMMANDS | {"-u", "-i", "-T"}
 _SQLITE_WRITES = lazy_pattern(r"""writefile\(\s*'([^'\n]+)'|\.(?:output|once|backup|dump|save)\s+([^\s'"]+)""")
-_WITHOUT_FIRST = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr"))
-"""Their first operand is the mode or the owner."""
-# An empty pattern: these write unless they are told only to check.
-_FORMATTERS: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(("black", "isort", "autopep8", "yapf", "autoflake", "pyupgrade", "yamlfmt", "taplo"), re.compile(r"")),
-    **dict.fromkeys(("prettier", "biome"), re.compile(r"^(?:--write|-w|--fix|--apply\S*)$")),
-    **dict.fromkeys(("eslint", "stylelint", "rubocop", "rome", "markdownlint", "standard", "oxlint"), re.compile(r"^(?:--fix\S*|-[aA]|--auto\S*)$")),
-    **dict.fromkeys(("gofmt", "goimports", "hclfmt", "shfmt", "gofumpt"), re.compile(r"^-\w*w\w*$")),
-    **dict.fromkeys(("clang-format", "yq", "rustfmt", "sd", "xmllint", "gsed"), re.compile(r"^-i$|^--in-?place$")),
-    "ruff": re.compile(r"^(?:format|--fix\S*)$"),
-    **dict.fromkeys(("terraform", "tofu", "cargo", "buf", "dprint", "mix"), re.compile(r"^(?:fmt|format)$")),
-}  # fmt: skip
-"""Program → the word that makes it write; what it is given are files and folders that it writes."""
 _CHECKS_ONLY = lazy_pattern(
     r"^(?:--check\S*|-check\S*|--diff|--dry-run|-n|-l|--list-different|--no-write|-write=false)$"
 )
 _FORMATTER_VERBS = frozenset(("fmt", "format", "check", "lint", "run"))
-_LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
-_COPIERS = frozenset(
-    "docker podman nerdctl kubectl oc aws gsutil gcloud rclone mc s3cmd az lxc incus multipass".split()
-)
-_IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
-_IN_PLACE_FLAG = lazy_pattern(r"^(?:-[a-zA-Z0-9]*i|--in-place)")
-_OUTPUT_FLAGS = {
-    "curl": ("-o", "--output"),
-    "wget": ("-O", "--output-document"),
-    "sort": ("-o", "--output"),
-    "jq": (),
-    "openssl": ("-out",),
-    "pandoc": ("-o", "--output"),
-    "gcc": ("-o",),
-    "cc": ("-o",),
-    "uniq": (),
-    "split": (),
-    "tar": ("-f",),
-    "zip": (),
-    "script": (),
-}
-_OUTPUT_NAMES = ("--output", "--out", "--outfile", "--output-file", "--output-dir", "--out-dir", "--outdir", "--dest")
-_OUTPUT = lazy_pattern(r"^--(?:out|dest)")
-_TARGET_FLAGS = ("-t", "--target-directory")
-_GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
+# Options that name an output in most programs.
+_OUTPUT_NAMES = "--output --out --outfile --output-file --output-dir --out-dir --outdir --dest".split()
 # Lines that name a file: of a unified diff, of `apply_patch`, of git's renames.
 _PATCHED = lazy_pattern(
     r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
@@ -72,6 +40,56 @@ _LISTED = lazy_pattern(
 """`grep -l PATTERN FOLDER … | xargs`: where the files lie that are handed on."""
 # The folders behind `find`, up to its first option or the end of the command.
 _FIND = lazy_pattern(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
+_FILE_ENDING = re.compile(r"(?<=\w)\.[A-Za-z]\w{0,4}$")
+
+
+class _Writer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of `written_files.toml`, which says what the fields mean."""
+
+    only: str = ""
+    never: str = ""
+    unless: str = ""
+    operands: str = ""
+    operand: str = ""
+    least: int = 0
+    values: str = ""
+    folders: str = ""
+    prefix: str = ""
+    without: str = ""
+    skips: int = 0
+    file_names: bool = False
+
+    def fits(self, words: list[str]) -> bool:
+        stopped = self.never and self.never in words and self.unless not in words
+        return not stopped and (not self.only or any(re.search(self.only, word) for word in words[1:]))
+
+    def files(self, words: list[str]) -> list[str]:
+        files = _flag_values(words, self.values.split())
+        files += [f"{folder}/**" for folder in _flag_values(words, self.folders.split())]
+        files += [word.removeprefix(self.prefix) for word in words if self.prefix and word.startswith(self.prefix)]
+        if self.file_names and "--" not in words:
+            return [word for word in words[1:] if _FILE_ENDING.search(word)]
+        return files + (self._operands(words) if self.operands else [])
+
+    def _operands(self, words: list[str]) -> list[str]:
+        after = words[words.index("--") :] if self.file_names else words
+        operands = _plain_operands(after, self.operand)
+        if len(operands) < self.least:
+            return []
+        bounds = (int(bound) if bound else None for bound in self.operands.split(":"))
+        return operands[slice(*bounds)] or ([self.without] if self.without else [])
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    writers: dict[str, list[_Writer]]
+    formatters: dict[str, _Writer]
+    git: dict[str, _Writer]
+
+
+@cache
+def _table() -> _Table:
+    table = load_data(__file__, "written_files", _Table)
+    return _Table(by_single_name(table.writers), by_single_name(table.formatters), by_single_name(table.git))
 
 
 def written_files(analysis: Analysis, text: str) -> list[str]:
@@ -96,10 +114,11 @@ def _replaces_tree(words: list[str]) -> bool:
     """`git stash` and `git reset --hard`: what was tried before is not what lies there afterwards."""
     if words[0].rpartition("/")[2] != "git":
         return False
-    named = [word for word in words[1:] if not word.startswith("-")]
-    if named[:1] == ["stash"]:
-        return named[1:2] in ([], ["push"], ["save"], ["pop"], ["apply"], ["branch"])
-    return named[:1] == ["reset"] and any(word in ("--hard", "--merge", "--keep") for word in words)
+    call = split_git(words)
+    if call.verb == "stash":
+        first = next((word for word in call.arguments if not word.startswith("-")), "")
+        return first in ("", "push", "save", "pop", "apply", "branch")
+    return call.verb == "reset" and any(word in ("--hard", "--merge", "--keep") for word in words)
 
 
 def written_after(analysis: Analysis, index: int) -> list[str]:
@@ -135,73 +154,78 @@ def _is_file(name: str) -> bool:
 def _program_writes(command: ShellCommand) -> list[str]:
     words = command.words
     name = words[0].rpartition("/")[2]
-    if name == "git":
-        return _git_writes(words, command.invocation.stdin)
-    if name in ("patch", "apply_patch", "applypatch"):
-        return [
-            *_plain_operands(words)[:1],
-            *patched_files(_literal_text(command.invocation.stdin) + "\n".join(words[1:])),
-        ]
-    if name in _ALL_OPERANDS:
-        return _plain_operands(words)
-    if name == "ln":
-        # A hard link is another name of the same content: whoever writes to one writes to both.
-        return (
-            _plain_operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _plain_operands(words)
-        )
-    if name in _WITHOUT_FIRST:
-        # `chmod -x FILE`: the mode looks like an option.
-        skipped = 0 if name == "chmod" and any(re.fullmatch(r"-[rwxXst]+", word) for word in words[1:]) else 1
-        return _plain_operands(words)[skipped:]
-    if name in ("sqlite3", "sqlite"):
-        text = " ".join(words[1:]) + "\n" + _literal_text(command.invocation.stdin)
-        return [first or second for first, second in _SQLITE_WRITES.findall(text)]
-    if name in _EDITORS:
-        return _edited_files(words)
-    if name == "xxd":
-        return _plain_operands(words)[1:2]
-    if name in _FORMATTERS or name == "sd":
-        return _formatted_files(name, words)
-    if name in _LAST_OPERAND:
-        target = [words[i + 1] for i, w in enumerate(words[:-1]) if w in _TARGET_FLAGS]
-        return target or (_plain_operands(words)[-1:] if len(_plain_operands(words)) > 1 else [])
-    if name in _IN_PLACE and any(_IN_PLACE_FLAG.match(word) for word in words[1:]):
-        return _in_place_files(words)
-    if name in ("awk", "gawk", "mawk"):
-        return _plain_operands(words)[2:] if "inplace" in words else awk_writes(" ".join(words[1:]))
-    if name in ("sed", "gsed"):
-        return sed_acts(words[1:])[1]
-    if name == "find" and "-delete" in words:
-        return [f"{root.rstrip('/')}/**" for root in _find_roots(words)]
-    if name == "dd":
-        return [word[3:] for word in words if word.startswith("of=")]
-    # The mode stands in the first word: `tar xf`, `tar -xzf`.
-    if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
-        return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w in ("-C", "--directory")]
-    if name == "unzip":
-        return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w == "-d"]
-    if name not in _OUTPUT_FLAGS and any(word.startswith("--") and _OUTPUT.match(word) for word in words):
-        named = _flag_values(words, _OUTPUT_NAMES)
-        # Without a dot or a slash the value is mostly a format (`--output json`), not a file.
-        return [value for value in named if "/" in value or "." in value or "-dir" in " ".join(words)]
-    if name in _OUTPUT_FLAGS:
-        return _flag_values(words, _OUTPUT_FLAGS[name])
-    if INTERPRETER.match(name):
-        return code_writes(code_of(command))
-    return _copied_target(words) if name in _COPIERS else []
+    if by_content := _BY_CONTENT.get(name):
+        return by_content(command)
+    if name in _table().formatters:
+        return _formatted_files(_table().formatters[name], words)
+    rows = _table().writers.get(name, ())
+    if row := next((row for row in rows if row.fits(words)), None):
+        return row.files(words)
+    if by_script := _BY_SCRIPT.get(name):
+        return by_script(words[1:])
+    outputs = [] if rows else _named_outputs(words)
+    if is_interpreter(name):
+        return outputs or code_writes(code_of(command))
+    return outputs or (_copied_target(words) if name in word_list("copiers") else [])
 
 
-def _edited_files(words: list[str]) -> list[str]:
-    """An editor writes the files that it is given, unless it is told what to do and writing is no part of it."""
-    told = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "--cmd", "-S")]
-    told += [word[1:] for word in words[1:] if word.startswith("+")]
-    operands = [word for at, word in enumerate(words) if at and not word.startswith(("-", "+"))
-                and words[at - 1] not in ("-c", "--cmd", "-S", "-u", "-i", "-T")]  # fmt: skip
-    writes = [match[1] for text in told for part in text.split("|") if (match := _EDITOR_WRITES.match(part.strip()))]
-    if told and not writes:
-        return [] if any(re.match(r"^:?q", text) for text in told) else operands
-    opened = [match[1] for text in told if (match := _EDITOR_OPENS.match(text.strip()))]
-    return [*operands, *opened, *(file for file in writes if file)]
+def _named_outputs(words: list[str]) -> list[str]:
+    named = _flag_values(words, _OUTPUT_NAMES)
+    # Without a dot or a slash the value is mostly a format (`--output json`), not a file.
+    return [value for value in named if "/" in value or "." in value or "-dir" in " ".join(words)]
+
+
+def _patch_writes(command: ShellCommand) -> list[str]:
+    patch = literal_text(command.invocation.stdin) + "\n".join(command.words[1:])
+    return [*_plain_operands(command.words)[:1], *patched_files(patch)]
+
+
+def _sqlite_writes(command: ShellCommand) -> list[str]:
+    text = " ".join(command.words[1:]) + "\n" + literal_text(command.invocation.stdin)
+    return [first or second for first, second in _SQLITE_WRITES.findall(text)]
+
+
+def _find_writes(command: ShellCommand) -> list[str]:
+    """The folders that `find` searches are all words before its first test."""
+    roots = itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), command.words[1:])
+    return [f"{root.rstrip('/')}/**" for root in list(roots) or ["."]] if "-delete" in command.words else []
+
+
+def _git_writes(command: ShellCommand) -> list[str]:
+    call = split_git(command.words)
+    words = [call.verb, *call.arguments]
+    if call.verb == "config":
+        # Only what sets something: a key and a value beside the file.
+        file = _flag_values(words, ["-f", "--file"])
+        operands = [word for word in _plain_operands(words) if word not in (*file, "set", "get", "list")]
+        return file if len(operands) > 1 else []
+    if call.verb in ("apply", "am"):
+        looks = any(word in ("--check", "--stat", "--numstat") for word in words)
+        return [] if looks else patched_files(literal_text(command.invocation.stdin))
+    row = _table().git.get(call.verb)
+    return row.files(words) if row and row.fits(words) else []
+
+
+def _edited_files(command: ShellCommand) -> list[str]:
+    """An editor writes the files that it is given, unless its commands do not write."""
+    given, operands = _editor_words(command.words)
+    acts = "|".join(given).split("|")
+    writes = [match[1] for act in acts if (match := _EDITOR_WRITES.match(act.strip()))]
+    if given and not writes:
+        return [] if any(re.match(r"^:?q", text) for text in given) else operands
+    opened = [match[1] for text in given if (match := _EDITOR_OPENS.match(text.strip()))]
+    return [*operands, *opened, *filter(None, writes)]
+
+
+def _editor_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """The commands that an editor is given, and the files."""
+    given, operands = [], []
+    for before, word in itertools.pairwise(words):
+        if before in _EDITOR_COMMANDS or word.startswith("+"):
+            given.append(word.removeprefix("+"))
+        elif not word.startswith("-") and before not in _EDITOR_VALUES:
+            operands.append(word)
+    return given, operands
 
 
 def _copied_target(words: list[str]) -> list[str]:
@@ -211,114 +235,65 @@ def _copied_target(words: list[str]) -> list[str]:
     return [operands[-1]] if len(operands) > 1 and not re.match(r"^[\w.-]*:", operands[-1]) else []
 
 
-def _plain_operands(words: list[str]) -> list[str]:
-    """Words that are no options; what follows `--` never is one."""
-    operands, plain = [], False
-    for word in words[1:]:
-        if word == "--" and not plain:
-            plain = True
-        elif plain or not word.startswith("-") or word == "-":
-            operands.append(word)
-    return operands
+_BY_CONTENT: dict[str, Callable[[ShellCommand], list[str]]] = {
+    "git": _git_writes,
+    "find": _find_writes,
+    **dict.fromkeys(("patch", "apply_patch", "applypatch"), _patch_writes),
+    **dict.fromkeys(("sqlite3", "sqlite"), _sqlite_writes),
+    **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim"), _edited_files),
+}
 
 
-def _formatted_files(name: str, words: list[str]) -> list[str]:
+_BY_SCRIPT: dict[str, Callable[[list[str]], list[str]]] = {
+    **dict.fromkeys(("sed", "gsed"), lambda scripts: sed_acts(scripts)[1]),
+    **dict.fromkeys(("awk", "gawk", "mawk"), lambda scripts: awk_writes(" ".join(scripts))),
+}
+
+
+def _plain_operands(words: list[str], operand: str = "") -> list[str]:
+    """Words that are no options; what follows `--` never is one. `operand`: options that are operands all the same."""
+    at = words.index("--") if "--" in words else len(words)
+    before = (w for w in words[1:at] if not w.startswith("-") or w == "-" or (operand and re.search(operand, w)))
+    return [*before, *words[at + 1 :]]
+
+
+def _formatted_files(row: _Writer, words: list[str]) -> list[str]:
     """Without `.`: what a formatter changes in a whole worktree shows afterwards."""
-    if any(_CHECKS_ONLY.match(word) for word in words[1:]):
+    if any(_CHECKS_ONLY.match(word) for word in words[1:]) or not row.fits(words):
         return []
-    if name != "sd" and not any(_FORMATTERS[name].search(word) for word in words[1:]):
-        return []
-    operands = [word for word in _plain_operands(words) if word not in _FORMATTER_VERBS]
-    # Expressions stand before the files: two of sd, one of yq.
-    operands = operands[2:] if name == "sd" else operands[1:] if name == "yq" else operands
+    operands = [word for word in _plain_operands(words) if word not in _FORMATTER_VERBS][row.skips :]
     folders = [word.partition("=")[2] for word in words if word.startswith("-chdir=")]
     return [word for word in (*operands, *folders) if word.strip("./*")]
 
 
-def _in_place_files(words: list[str]) -> list[str]:
-    """The first word that is no option is the program, also behind `-e`. Without files: those that `xargs` hands on."""
-    return _plain_operands(words)[1:] or ["{}"]
-
-
-def _find_roots(words: list[str]) -> list[str]:
-    """The folders that `find` searches: all words before its first test."""
-    roots = list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:]))
-    return roots or ["."]
-
-
 def _expand_found(names: list[str], text: str) -> list[str]:
     """`find infra … -exec sed -i … {} +`: anything below the folders that were searched."""
-    if not any("{}" in name for name in names):
+    plain = [name for name in names if "{}" not in name]
+    if len(plain) == len(names):
         return names
-    if not _FIND.search(text):
-        roots_text = [
-            root for listed in _LISTED.findall(text) for root in listed.split() if not root.startswith(("-", "'", '"'))
-        ]
-        return [name for name in names if "{}" not in name] + [
-            f"{root.rstrip('/')}/**" for root in roots_text if root.strip("./")
-        ]
-    roots = [root for roots_text in _FIND.findall(text) for root in roots_text.split()] or ["."]
-    return [name for name in names if "{}" not in name] + [f"{root.rstrip('/')}/**" for root in roots]
+    roots = " ".join(_FIND.findall(text)).split()
+    if not roots:
+        listed = " ".join(_LISTED.findall(text)).split()
+        roots = [root for root in listed if root.strip("./") and not root.startswith(("-", "'", '"'))]
+    return [*plain, *(f"{root.rstrip('/')}/**" for root in roots)]
 
 
-def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
+def _flag_values(words: list[str], flags: list[str]) -> list[str]:
     letters = {flag[1] for flag in flags if len(flag) == 2}
-    match = [
-        words[i + 1]
-        for i, word in enumerate(words[:-1])
+    values = [
+        after
+        for word, after in itertools.pairwise(words)
         # `curl -sSLo FILE`: the last letter takes the next word.
         if word in flags or (re.fullmatch(r"-[a-zA-Z]{2,6}", word) and word[-1] in letters)
     ]
-    return match + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
-
-
-_FILE_ENDING = re.compile(r"(?<=\w)\.[A-Za-z]\w{0,4}$")
-
-
-def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
-    verb, rest = words[at] if at < len(words) else "", words[at:]
-    if verb == "checkout-index":
-        return _plain_operands(rest)
-    if verb == "config":
-        # Only what sets something: a key and a value beside the file.
-        file = _flag_values(rest, ("-f", "--file"))
-        operands = [word for word in _plain_operands(rest)[1:] if word not in (*file, "set", "get", "list")]
-        return file if len(operands) > 1 else []
-    if verb == "bundle":
-        return _plain_operands(rest)[1:2] if "create" in rest else []
-    if verb in ("archive", "format-patch", "diff", "log", "show", "diff-tree"):
-        return _flag_values(
-            rest, ("-o", "--output", "--output-directory") if verb in ("archive", "format-patch") else ("--output",)
-        )
-    if verb in ("apply", "am"):
-        return (
-            patched_files(_literal_text(stdin))
-            if not any(w in ("--check", "--stat", "--numstat") for w in rest)
-            else []
-        )
-    if verb not in _GIT_WRITES:
-        return []
-    if verb == "checkout":
-        # Without `--` an operand may be a branch, unless its name ends as files do.
-        return rest[rest.index("--") + 1 :] if "--" in rest else [w for w in rest[1:] if _FILE_ENDING.search(w)]
-    # `--staged` alone changes the index and no file.
-    if verb == "restore" and "--staged" in rest and "--worktree" not in rest:
-        return []
-    return _plain_operands(rest)
-
-
-def _literal_text(pieces: Pieces | None) -> str:
-    return "".join(piece.text for piece in pieces or () if piece.invocation < 0 and not piece.filters)
+    return values + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
 
 
 def code_of(command: ShellCommand) -> str:
     """The text that an interpreter is given to run: behind `-c` or `-e`, or on its input."""
     words = command.words
-    code_texts = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
+    code_texts = [after for word, after in itertools.pairwise(words) if word in CODE_FLAGS]
     reads_input = len(words) == 1 or words[1] == "-" or words[0].rpartition("/")[2] in ("ed", "ex", "sqlite3", "sqlite")
     if not code_texts and reads_input:
-        code_texts = [_literal_text(command.invocation.stdin)]
+        code_texts = [literal_text(command.invocation.stdin)]
     return "\n".join(code_texts)

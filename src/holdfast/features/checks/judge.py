@@ -8,7 +8,8 @@ import msgspec
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.analysis.shell.execute import ReadFile
-from holdfast.analysis.shell.git_acts import READS, GitAct, git_acts
+from holdfast.analysis.shell.git_acts import GitAct, git_acts
+from holdfast.analysis.shell.git_words import reading_verbs
 from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN
 from holdfast.analysis.shell.written_files import written_files
 from holdfast.core.checks import (
@@ -276,7 +277,7 @@ def is_uneventful(command: str) -> bool:
     analysis = analyse_command(command)
     if analysis.problem or analysis.reads_files or find_candidates(analysis) or written_files(analysis, command):
         return False
-    return all(act.verb in READS for act in git_acts(analysis.commands, ""))
+    return all(act.verb in reading_verbs() for act in git_acts(analysis.commands, ""))
 
 
 def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:

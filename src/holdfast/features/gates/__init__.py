@@ -28,7 +28,7 @@ COMMANDS = {
 VIEWS = ("attention", "status", "list", "presets", "verify", "explain", "replay", "places", "codes", "refused")
 
 _table = partial(lazy_table, __name__)
-"""What people ask for is loaded when they do: the first hook does not wait for that."""
+"""Loaded on first use, so that the first hook does not wait."""
 
 FEATURE = Feature(
     name="gates",

@@ -1,4 +1,4 @@
-"""What went round a requirement without showing it: seen afterwards, by what git, the files and the scripts tell. Pure."""
+"""Finds bypasses afterwards, from git, files and scripts. Pure."""
 
 import os
 import re
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 replace = msgspec.structs.replace
 _ABOUT_HEAD = frozenset((HEAD, HEAD_BRANCH, HEAD_VERB))
-"""What stands beside the branches in what was noted of them."""
-# Programs that move a local branch to where a remote one stands already. A folder or a bundle of this machine is no remote.
+"""Names in `refs` that are no branches."""
+# Programs that move a local branch to a remote one. A local folder or bundle is no remote.
 _FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)(?!.* (?:\.|/|~|file:))|gh (?:pr|repo) )")
-# What moves one to anywhere, also beside a fetch.
+# Commands that set a branch to any commit.
 _SETS_REF = re.compile(
     r"^git (?:update-ref|symbolic-ref|push \.|branch (?:-f|--force|-[a-zA-Z]*[fDMC])|reset --(?:hard|soft|mixed))\b"
 )
-# Verbs of the reflog that move HEAD to a commit that exists already.
+# Reflog verbs that move HEAD to an existing commit.
 _MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
-# A stash is a commit: a branch that is put onto one was committed to.
+# A stash is a commit: a branch moved onto it got a new commit.
 _FROM_STASH = re.compile(r"^git (?:reset|branch|merge|checkout|switch|update-ref) .*(?:stash@|refs/stash)")
 
 
@@ -47,28 +47,24 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     checker = Checker(state, RequestContext.of(event))
     if checker.paused():
         return
-    # A rule that only shows because a file was written meanwhile did not show when the call was let through.
+    # Rules that showed were judged before the call; only the others can have been bypassed. A rule that only shows
+    # because a file was written meanwhile did not show then.
     shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
-    # Rules that showed were judged before the call; only the others can have been bypassed.
     for rule in settings.rules:
-        if (
-            rule.name not in shown
-            and (what := _unseen(checker, rule, event, data))
-            and not checker.is_let_through(rule)
-        ):
-            yield derived_event(
-                event, GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
-            )
+        what = _unseen(checker.session, rule, event, data) if rule.name not in shown else ""
+        if what and not rule.kind.lets_through(checker, rule):
+            payload = GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
+            yield derived_event(event, payload)
 
 
 def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event:
-    """The call as it stood when it was let through: without scripts and recipes that were written since."""
+    """The call as it was allowed: without scripts and recipes written since."""
     changed = _changed_meanings(before, data)
     if not changed:
         return event
     kept = {name: text for name, text in data.meanings.items() if name not in changed}
     command, cwd = command_of(event), data.cwd or event.project or "."
-    # What is written only because of a file that changed is no part of what was looked at.
+    # Leave out what is written only because of changed files.
     now, then = (set(read_acts(command, cwd, meanings).writes) for meanings in (data.meanings, kept))
     added = {os.path.normpath(os.path.join(cwd, name)) for name in now - then}
     looked_at = replace(data, meanings=kept, written=[path for path in data.written if path not in added])
@@ -76,7 +72,7 @@ def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event
 
 
 def _changed_meanings(before: GateSession, data: ToolPayload) -> set[str]:
-    """Names that meant something else, or nothing, when the call was looked at. A call that nobody saw begin has none."""
+    """Names whose meaning changed since the call was checked; none if its start was not seen."""
     call = before.calls.get(data.call)
     if call is None or not data.meanings:
         return set()
@@ -84,7 +80,7 @@ def _changed_meanings(before: GateSession, data: ToolPayload) -> set[str]:
 
 
 def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
-    """An act of a script or recipe that was written after the call was looked at. A commit is told by git itself."""
+    """An act of a script or recipe written after the check. Commits are found through git itself."""
     if not _changed_meanings(before, data):
         return ""
     known = acts_of(_as_looked_at(before, event, data)).readings
@@ -93,21 +89,23 @@ def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload)
     return f"`{act[:80]}` was run by a file that was written after the call was looked at" if act else ""
 
 
-def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
-    before = checker.session
+def _unseen(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
+    """What was done that the rule is about; empty if nothing was."""
     if globs := rule.kind.protected_branches(rule.spec):
-        moved = [name for glob in globs for name in _moved_branches(before, data, glob)]
-        if moved and not _only_fetches(acts_of(event).readings):
-            return f"the branch {moved[0]} was moved without approval"
-        protected = any(fnmatchcase(data.branch, glob) for glob in globs)
-        return _changed(before, data, "", rule) if protected else ""
-    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
-        return (
-            _acted(before, data, rule, event)
-            or _disclosed(before, rule, event, data)
-            or _hidden(before, rule, event, data)
-        )
-    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
+        return _on_branches(before, rule, event, data, globs)
+    if not rule.at_tool:
+        return ""
+    if data.action in ("shell", "mcp") and rule.patterns:
+        looks = (find(before, rule, event, data) for find in (_acted, _disclosed, _hidden))
+        return next(filter(None, looks), "")
+    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths else ""
+
+
+def _on_branches(before: GateSession, rule: Rule, event: Event, data: ToolPayload, globs: Sequence[str]) -> str:
+    moved = next((name for glob in globs for name in _moved_branches(before, data, glob)), "")
+    if moved and not _only_fetches(acts_of(event).readings):
+        return f"the branch {moved} was moved without approval"
+    return _changed(before, data, "", rule) if any(fnmatchcase(data.branch, glob) for glob in globs) else ""
 
 
 def _only_fetches(readings: Sequence[str]) -> bool:
@@ -116,21 +114,21 @@ def _only_fetches(readings: Sequence[str]) -> bool:
 
 def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
     was, now = before.refs.get(name), data.refs.get(name)
-    # Without refs in the payload nobody looked, and a missing branch means nothing.
+    # Without refs in the payload nothing was looked up.
     return bool(was and data.refs and was != now)
 
 
 def _moved_branches(before: GateSession, data: ToolPayload, glob: str) -> list[str]:
-    if not is_branch_glob(glob):
-        return [glob] if _has_moved(before, data, glob) else []
-    matching = [name for name in before.refs if name not in _ABOUT_HEAD and fnmatchcase(name, glob)]
-    moved = [name for name in matching if _has_moved(before, data, name)]
-    # Of more branches than are looked at, one that is not among them now need not be gone.
-    return moved if len(matching) < MOST_REFS else [name for name in moved if name in data.refs]
+    branches = [glob]
+    if is_branch_glob(glob):
+        branches = [name for name in before.refs if name not in _ABOUT_HEAD and fnmatchcase(name, glob)]
+    moved = [name for name in branches if _has_moved(before, data, name)]
+    # If the list of branches was cut, a missing branch may still exist.
+    return moved if len(branches) < MOST_REFS else [name for name in moved if name in data.refs]
 
 
-def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> str:
-    """A commit that no command showed: git's own record tells."""
+def _acted(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
+    """A commit that no command showed, by git's own record."""
     # On another branch HEAD differs without a commit.
     if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
         return ""
@@ -143,11 +141,11 @@ def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> 
 
 
 def _hidden(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
-    """Where nothing else would tell: what ran is not known, and that is said."""
+    """What ran is unknown and nothing else would show it: report that."""
     if rule.is_about("git commit") or rule.is_about("git push") or rule.kind.is_proven:
         return ""
     acts, changed = acts_of(event), _changed_meanings(before, data)
-    # Written, run and put back: what lies there now is not what ran.
+    # Written, run and restored: the file no longer shows what ran.
     put_back = [f"{_source_name(key)} was written and put back" for key in acts.rewritten if key not in changed]
     hidden = [*acts.hidden, *put_back]
     return f"a command ran that cannot be read ({hidden[0]}); whether it went round this is unknown" if hidden else ""
@@ -160,7 +158,7 @@ def _source_name(key: str) -> str:
 
 def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> str:
     was, now = before.content_before.get(key), data.content.get(key)
-    # An edit tool shows what it writes; it is judged by its paths.
+    # Edit tools are judged by their paths.
     if not was or not now or was == now or data.action == "edit":
         return ""
     where = ", ".join(rule.spec.paths) if key else f"a file on {data.branch}"

@@ -1,4 +1,4 @@
-"""What people say to the gates. Each command becomes events; nothing is changed in any other way."""
+"""Commands of the gates. Each becomes events."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -34,15 +34,15 @@ from holdfast.features.gates.rules.checker import RequestContext
 from holdfast.features.gates.rules.in_force import USER, loosened_rules, rules_in_force
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
-from holdfast.features.gates.state.branches import BranchState, LiveSession
+from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, every_document, live_sessions
+from holdfast.features.gates.state.branches import SHARED, BranchState, LiveSession
 
 TYPES = {one.kind: one for one in DOCUMENTS}
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The committed documents, in the shape that `decide` reads them."""
+    """The committed documents as the state that `decide` reads."""
 
     reader: Reader
 
@@ -55,7 +55,7 @@ def settings_of(call: Call) -> GateSettings:
 
 
 def rules_for(call: Call) -> GateSettings:
-    """What decides here: the settings, with what they may not loosen by themselves."""
+    """The settings in force, including what they may not loosen by themselves."""
     return rules_in_force(Stored(call.reader), call.project, settings_of(call))
 
 
@@ -65,7 +65,7 @@ def surroundings(call: Call) -> Surroundings:
 
 
 def _agent_processes(call: Call) -> list[AgentProcess]:
-    """One program may run many sessions: only those that the command is about make it busy."""
+    """A process may run many sessions; only those the command is about make it busy."""
     named = str(call.args.get("session") or "")
     processes = []
     for sid, one in live_here(call).items():
@@ -81,7 +81,7 @@ def live_here(call: Call) -> dict[str, LiveSession]:
 
 
 def session_of(call: Call, *, needed: bool = True) -> str:
-    """The one named, else the one whose shell this is, else the only one alive here. Nothing is guessed beyond that."""
+    """The named session, else the caller's own, else the only live one here."""
     if named := str(call.args.get("session") or ""):
         return _full_session_id(call, named)
     if call.session:
@@ -106,7 +106,7 @@ def _is_here(call: Call, one: LiveSession) -> bool:
 
 
 def _full_session_id(call: Call, named: str) -> str:
-    """In full, or as far as it is the only one (`alias`, D5: never a key)."""
+    """Accepts a unique prefix or alias (D5: never a key)."""
     # A full id may be of a session that is over, so it is looked up first.
     if SESSIONS.load(call.reader, named):
         return named
@@ -117,7 +117,7 @@ def _full_session_id(call: Call, named: str) -> str:
 
 
 def locate_caller(call: Call, session: str) -> RequestContext:
-    """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
+    """The caller's place; a session's facts are stored under the folder where its agent started."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     location = repo or call.project
@@ -149,7 +149,7 @@ MOST_METADATA = 4_000
 
 def list_codes(call: Call) -> JsonObject:
     """For the dashboard, and for a person at a terminal."""
-    # Whoever may be an agent must not see the code that stands for a person.
+    # Agents must not see a person's codes.
     shown = CODES.pending(call.now) if not call.who.is_agent and call.who.certain else []
     return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
 
@@ -166,62 +166,63 @@ def act_of_approving(call: Call) -> str:
 
 def satisfy_requirements(call: Call) -> CommandResult:
     rules = _rules_by_hand(call)
-    everyone = bool(call.args.get("everyone"))
     # Only what counts for one session needs to know which.
-    personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
-    session = session_of(call, needed=personal)
+    personal = any(rule.scope not in SHARED for rule in rules)
     ttl = _seconds_argument(call, "ttl")
     named = [as_satisfied(rule, call.now) for rule in rules]
     named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
-    payload = GatesSatisfied(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
-    )
+    return _satisfied_result(call, GatesSatisfied, named, personal)
+
+
+def _satisfied_result(
+    call: Call, made: type[GatesSatisfied | GatesApproved], named: list[SatisfiedRequirement], personal: bool
+) -> CommandResult:
+    everyone = bool(call.args.get("everyone"))
+    session = session_of(call, needed=personal and not everyone)
+    metadata = _metadata_argument(call)
+    payload = made(requirements=named, everyone=everyone, metadata=metadata, certain=call.who.certain)
     return _requirements_result(call, payload, session)
 
 
 def _rules_by_hand(call: Call) -> list[Rule]:
-    return [_by_hand(rule_named(call, name)) for name in _requirement_names(call)]
-
-
-def _by_hand(rule: Rule) -> Rule:
-    if why := rule.kind.why_not_by_hand(rule):
-        raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
-    return rule
+    rules = [rule_named(call, name) for name in _requirement_names(call)]
+    for rule in rules:
+        if why := rule.kind.why_not_by_hand(rule):
+            raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
+    return rules
 
 
 def approve_requirements(call: Call) -> CommandResult:
-    """For a while, and by a person: an agent that approves its own work has not been checked."""
+    """For a limited time, by a person."""
     rules = [rule_named(call, name) for name in _requirement_names(call)]
-    session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds_argument(call, "ttl")
-    named = [
-        SatisfiedRequirement(rule.name, rule.scope, call.now + (ttl or rule.spec.approval_ttl) * 1000) for rule in rules
-    ]
-    everyone = bool(call.args.get("everyone"))
-    payload = GatesApproved(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
-    )
-    return _requirements_result(call, payload, session)
+    ends = (call.now + (ttl or rule.spec.approval_ttl) * 1000 for rule in rules)
+    named = [SatisfiedRequirement(rule.name, rule.scope, end) for rule, end in zip(rules, ends, strict=True)]
+    return _satisfied_result(call, GatesApproved, named, True)
 
 
 def clear_requirements(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
     names = list(rules_for(call).by_name) if every else _requirement_names(call)
-    rules = [rule_named(call, name) for name in names]
+    rules = _without_permanent(call, [rule_named(call, name) for name in names], every)
+    shared = not every and any(rule.scope in SHARED for rule in rules)
+    # What a branch shares has no entry of a session that could be cleared.
+    everyone = bool(call.args.get("everyone")) or shared
+    session = session_of(call, needed=not everyone)
+    cleared = GatesCleared(requirements=[rule.name for rule in rules], everyone=everyone)
+    return _requirements_result(call, cleared, session)
+
+
+def _without_permanent(call: Call, rules: list[Rule], every: bool) -> list[Rule]:
+    """`clear --all` leaves out what is permanent rather than refusing everything."""
     permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
-    # `clear --all` leaves out what is permanent rather than refusing everything.
     if permanent and not every:
         raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
-    names = [rule.name for rule in rules if rule.name not in permanent]
-    shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
-    # What a branch shares has no entry of a session that could be cleared.
-    everyone = bool(call.args.get("everyone")) or (shared and not every)
-    session = session_of(call, needed=not everyone)
-    return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session)
+    return [rule for rule in rules if rule.name not in permanent]
 
 
 def pause_gates(call: Call) -> CommandResult:
-    """Never refused to a person: whoever is stuck must get out."""
+    """Never refused to a person."""
     seconds = min(_seconds_argument(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
@@ -230,11 +231,9 @@ def pause_gates(call: Call) -> CommandResult:
 
 
 def resume_gates(call: Call) -> CommandResult:
-    """Everything that keeps this place at rest: here, this session, everywhere."""
-    scopes = (
-        # Whatever of these is paused: a person who resumes wants the gates to work here.
-        [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
-    )
+    """Ends every pause that applies here: place, session, everywhere."""
+    scopes = [_pause_scope(call)]
+    scopes += [] if call.args.get("only") else [EVERYWHERE, f"session:{call.session}"]
     events = tuple(_gates_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
     return CommandResult(events, {"where": scopes})
 
@@ -248,7 +247,7 @@ def _pause_scope(call: Call) -> str:
 
 
 def prune_branches(call: Call) -> CommandResult:
-    """State of branches that git does not know any more. The log keeps what happened."""
+    """Drops the state of branches that no longer exist. The log keeps the events."""
     repo = str(call.args.get("repo") or "")
     if not repo:
         raise CommandRefused("this is no git repository")
@@ -261,16 +260,11 @@ def prune_branches(call: Call) -> CommandResult:
 
 
 def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
-    before = None
-    while page := BRANCHES.list(reader, before=before, limit=200):
-        yield from (doc for _, doc in page if doc.place == repo and doc.status != "pruned")
-        key, doc = page[-1]
-        # Pages go by time and key; the last document of a page is where the next one begins.
-        before = (doc.at, key)
+    return (doc for doc in every_document(reader, BRANCHES) if doc.place == repo and doc.status != "pruned")
 
 
 def branches_of(repo: Path) -> set[str]:
-    """From the files themselves: no program is needed for a list of names."""
+    """Reads the ref files directly."""
     heads = repo / "refs" / "heads"
     loose = {str(path.relative_to(heads)) for path in heads.rglob("*") if path.is_file()} if heads.is_dir() else set()
     packed = repo / "packed-refs"
@@ -316,34 +310,37 @@ def _requirements_result(call: Call, payload: SatisfiedPayload | GatesCleared, s
     return CommandResult((event,), answer)
 
 
+def loosened_settings(call: Call) -> list[tuple[str, GateSettings, list[str]]]:
+    """The user's and the project's settings that ask for less than what is in force, and for what."""
+    now, state = settings_of(call), Stored(call.reader)
+    scopes = ((USER, now.user), (call.project, now))
+    every = [(scope, rules, loosened_rules(state, scope, rules)) for scope, rules in scopes]
+    return [(scope, rules, looser) for scope, rules, looser in every if looser]
+
+
 def accept_rules(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    now = settings_of(call)
-    state = Stored(call.reader)
-    changes = {scope: loosened_rules(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
-    events = tuple(
-        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=changes[scope][:20]),
-                  call.now, session=call.session, project=call.project)
-        for scope, rules in ((USER, now.user), (call.project, now)) if changes[scope]
-    )  # fmt: skip
-    return CommandResult(
-        events, {"accepted": list(dict.fromkeys(text for texts in changes.values() for text in texts))}
-    )
+    found = loosened_settings(call)
+    accepted = [
+        GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=looser[:20])
+        for scope, rules, looser in found
+    ]
+    texts = dict.fromkeys(text for _, _, looser in found for text in looser)
+    return CommandResult(_own_events(call, accepted), {"accepted": list(texts)})
 
 
 def keep_rules(call: Call) -> CommandResult:
-    """A person was asked and did not accept: from now on no look at the files takes the change for theirs."""
-    now, state = settings_of(call), Stored(call.reader)
-    changes = [
-        (scope, rules, loosened_rules(state, scope, rules)) for scope, rules in ((USER, now.user), (call.project, now))
-    ]
+    """A person declined: the change is no longer taken for theirs."""
     kept = [
         GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20])
-        for scope, rules, looser in changes
-        if looser
+        for scope, rules, looser in loosened_settings(call)
     ]
-    events = tuple(own_event(one, call.now, session=call.session, project=call.project) for one in kept)
-    return CommandResult(events, {"kept": list(dict.fromkeys(text for one in kept for text in one.differences))})
+    texts = dict.fromkeys(text for one in kept for text in one.differences)
+    return CommandResult(_own_events(call, kept), {"kept": list(texts)})
+
+
+def _own_events(call: Call, payloads: Iterable[Payload]) -> tuple[Event, ...]:
+    return tuple(_gates_event(call, payload, call.session) for payload in payloads)
 
 
 def _gates_event(call: Call, payload: Payload, session: str, project: str = "") -> Event:

@@ -1,13 +1,15 @@
-"""Runs on record, and whether one of them proves what a requirement asks for; nobody's word counts."""
+"""Facts on record: runs, edits, skills, commits, scenarios."""
 
 import fnmatch
 import posixpath
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
-from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.command_effects import BLANK
 from holdfast.analysis.shell.written_files import put_back_after, written_after
 from holdfast.core.checks import WHOLE
@@ -18,22 +20,15 @@ from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.events import UAT
+from holdfast.features.gates.looking import is_real_run, one_word, only_looks, reading_of, reading_words
 
 replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
-"""Stands for an edit whose files the agent did not name: it may be any file."""
+"""An edit of unknown files."""
 MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED, MOST_FOLDERS, MOST_NAMES = 12, 3, 20, 20, 20
-_QUIET_MAKE = re.compile(r"^(?:-s|-j\d*|--silent|--no-print-directory|-w)$")
 _COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
-_LOOKS_ONLY = frozenset(
-    "ls cat head tail grep rg find fd cd echo pwd wc which sleep tree stat file env date whoami jq less awk true holdfast sed sort".split()
-)
-_GIT_LOOKS = frozenset("status log diff show branch rev-parse fetch stash blame grep ls-files remote config".split())
-_RUNS_NOTHING = frozenset(
-    "--version --help -h --collect-only --co --setup-plan --fixtures --markers --dry-run --listTests --list-tests --just-print".split()
-)
 
 
 class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -49,14 +44,14 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Fingerprints of what it ran on, by what they cover."""
     why: str = ""
     changed_after: list[str] = []
-    """Files that the same command wrote after it: what they held when it ran is not known."""
+    """Files that the same command wrote after the run."""
     put_back: list[str] = []
-    """Those that it wrote before as well: the run saw them as they no longer are."""
+    """Those that it also wrote before the run, so the run saw other content."""
     dir: str = ""
     reach: list[str] = []
-    """Folders that it says something of, relative to the project; empty: not known, then it counts for all."""
+    """Folders it covers, relative to the project; empty means unknown and counts for all."""
     operands: list[str] = []
-    """What part was asked for; empty: all."""
+    """The selected tests; empty means all."""
     failures: list[str] = []
     """Names of what failed, where all of them are known."""
 
@@ -95,9 +90,9 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """By branch."""
     seen: dict[str, CoveredFiles] = {}
     touched: dict[str, int] = {}
-    """Requirement → up to which event its facts are older than a change no tool told us of."""
+    """Requirement → the event up to which its facts are older than a change seen on disk."""
     missing: list[str] = []
-    """Skills that requirements name and nobody has."""
+    """Skills that requirements name but that are not installed."""
 
 
 NO_FACTS = Facts()
@@ -106,31 +101,45 @@ NO_FACTS = Facts()
 def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
     data, doc = event.data, doc or Facts(project=event.project)
     if isinstance(data, ToolPayload):
-        return None if data.claimed else with_tool(doc, event, data)
-    if isinstance(data, ToolExitRead):
-        return with_run(doc, event, data) if data.action == "shell" and data.command else None
-    if isinstance(data, CheckFinished):
-        return with_check(doc, event, data)
-    if isinstance(data, GatesMeasured):
-        return with_measure(doc, event, data)
-    if isinstance(data, GatesLooked):
-        return replace(doc, missing=data.missing[:50], at=event.at)
-    return with_uat(doc, event) if event.kind in UAT else None
+        return None if data.claimed or data.action not in _TOOL_FACTS else _TOOL_FACTS[data.action](doc, event, data)
+    if event.kind in UAT:
+        return with_uat(doc, event)
+    return _OTHER_FACTS[type(data)](doc, event, data) if type(data) in _OTHER_FACTS else None
 
 
-def with_tool(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+def _after_exit(doc: Facts, event: Event, data: ToolExitRead) -> Facts | None:
+    return with_run(doc, event, data) if data.action == "shell" and data.command else None
+
+
+def _after_look(doc: Facts, event: Event, data: GatesLooked) -> Facts:
+    return replace(doc, missing=data.missing[:50], at=event.at)
+
+
+def _after_edit(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    return _add_edits(doc, event, data) if event.kind == "tool.finished" else None
+
+
+def _after_command(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
     ended = data if isinstance(data, ToolEndPayload) else ToolEndPayload()
-    if data.action == "edit" and event.kind == "tool.finished":
-        return _add_edits(doc, event, data)
-    if data.action == "shell" and data.command:
-        updated = with_run(doc, event, ended)
-        return _add_edits(updated or doc, event, data) if data.written else updated
-    if data.action in ("mcp", "other") and data.written:
-        return _add_edits(doc, event, data)
-    if data.action == "skill" and data.skill and ended.ok is not False:
-        ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
-        return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
-    return None
+    updated = with_run(doc, event, ended) if data.command else None
+    return _after_other(updated or doc, event, data) or updated
+
+
+def _after_other(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    return _add_edits(doc, event, data) if data.written else None
+
+
+def _after_skill(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    if not data.skill or (isinstance(data, ToolEndPayload) and data.ok is False):
+        return None
+    ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
+    return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
+
+
+# What a tool does → the facts that it leaves.
+_TOOL_FACTS = {
+    "edit": _after_edit, "shell": _after_command, "mcp": _after_other, "other": _after_other, "skill": _after_skill,
+}  # fmt: skip
 
 
 def _add_edits(doc: Facts, event: Event, data: ToolPayload) -> Facts:
@@ -150,35 +159,44 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     One whose exit code was found out later is a fact of the moment when it ended: what was edited since makes it stale.
     """
     code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
-    if code is None or ended.detached or ended.interrupted:
+    if code is None or ended.detached or ended.interrupted or only_looks(data.command):
         return None
-    if only_looks(data.command):
-        return None
-    seq = data.of if isinstance(data, ToolExitRead) else event.seq
+    fact = _run_fact(event, data, ended)
     analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
-    ran, made, where = doc.ran, doc.commits, _where_it_ran(ended, event.project)
-    for command in analysis.commands[:MOST_PROGRAMS]:
-        outcome = _run_outcome(command, code, len(analysis.commands) == 1)
-        if outcome is None or (outcome == 0 and _is_left_open(command, ended)):
-            continue
+    ran, made = doc.ran, doc.commits
+    for command, outcome in _real_runs(analysis, ended, code):
         changed, back = _changed_after(analysis, command)
-        fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
-                       content=dict(ended.content), changed_after=changed, put_back=back, reach=where)  # fmt: skip
-        ran = _with_latest(ran, _fact_name(reading_of(command), where), fact, MOST_COMMANDS)
-        if outcome == 1 and reading_of(command).startswith("git commit"):
+        reading, fact = reading_of(command), replace(fact, outcome=outcome, changed_after=changed, put_back=back)
+        ran = _with_latest(ran, _fact_name(reading, fact.reach), fact, MOST_COMMANDS)
+        if outcome == 1 and reading.startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
 
 
+def _run_fact(event: Event, data: ToolEndPayload | ToolExitRead, ended: ToolEndPayload) -> RunFact:
+    return RunFact(
+        seq=data.of if isinstance(data, ToolExitRead) else event.seq, at=event.at, session=event.session, branch=data.branch,
+        content=dict(ended.content), reach=_where_it_ran(ended, event.project),
+    )  # fmt: skip
+
+
+def _real_runs(analysis: Analysis, ended: ToolEndPayload, code: int) -> Iterator[tuple[ShellCommand, int]]:
+    """Each program whose end is known, and whether it passed."""
+    for command in analysis.commands[:MOST_PROGRAMS]:
+        outcome = _run_outcome(command, code, len(analysis.commands) == 1)
+        if outcome or (outcome == 0 and not _is_left_open(command, ended)):
+            yield command, outcome
+
+
 def _is_left_open(command: ShellCommand, ended: ToolEndPayload) -> bool:
-    """It ended with an error and no test failed: a timeout, a usage error. Its check says so right behind it."""
+    """It ended with an error and no test failed (timeout, usage error); its check event follows."""
     names = {word.rpartition("/")[2] for word in command.words}
     checks = ended.judgement.checks if ended.judgement else []
     return any(one.runner in names and one.verdict in ("unknown", "did_not_run") for one in checks)
 
 
 def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
-    """Known where all checks of the call agree; they come as events of their own right behind it."""
+    """Known if all checks of the call agree; their events follow."""
     checks = ended.judgement.checks if ended.judgement else []
     same = all(check.reach == checks[0].reach for check in checks)
     worktree = ended.judgement.worktree if ended.judgement else ""
@@ -186,7 +204,7 @@ def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
 
 
 def reach_in(project: str, worktree: str, reach: list[str]) -> list[str]:
-    """As seen from the project: a repository inside of it is a part of it, and without one paths are absolute."""
+    """Relative to the project, including repositories inside it; absolute without a project."""
     if not project:
         return reach
     base = worktree if worktree.startswith(f"{project}/") else project
@@ -211,144 +229,41 @@ def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
     invocation = command.invocation
     if command.ran is Ran.NO or invocation.shadowed or not is_real_run(command.words):
         return None
-    failed = command.exit_code not in (None, 0) or (code != 0 and alone)
-    if failed:
+    if command.exit_code or (code != 0 and alone):
         return 0
-    sure = command.ran is Ran.YES and command.exit_code == 0 and not command.pending and not invocation.tampered
-    return 1 if sure and not invocation.background else None
-
-
-def is_real_run(words: list[str]) -> bool:
-    """Nobody asks for proof of an `ls`, and hundreds of them would push the proof out that somebody asks for."""
-    name = words[0].rpartition("/")[2]
-    if name == "git" and reading_words(words)[1:2] and reading_words(words)[1] in _GIT_LOOKS:
-        return False
-    if name in _LOOKS_ONLY or any(word in _RUNS_NOTHING for word in words[1:]):
-        return False
-    return not (name in ("make", "gmake") and any(re.match(r"^-[BbdeikLmprRsStvw]*[nq]", word) for word in words[1:]))
-
-
-_MAY_ACT = {
-    "awk": re.compile(r"[>|]|system|getline|^-f|inplace"),
-    "sed": re.compile(r"^-[a-zA-Z]*[if]|^--(?:in-place|file)|(?:^|[;\n{}/$gp\d])\s*[we](?:\s|$)|/\w*[we]\w*$"),
-    "find": re.compile(r"^-(?:exec|ok|delete|fprint|fls)"),
-    "sort": re.compile(r"^-[a-zA-Z]*o|^--(?:output|compress-program)"),
-    "env": re.compile(r"^[^-=]+$"),
-    "fd": re.compile(r"^(?:-[xX]|--exec)"),
-    "tree": re.compile(r"^-o"),
-    "rg": re.compile(r"^--(?:pre|hostname-bin)"),
-    "less": re.compile(r"^-[a-zA-Z]*[oO]|^--(?:log-file|LOG-FILE)|^\+"),
-    "file": re.compile(r"^-[a-zA-Z]*C|^--compile"),
-    "date": re.compile(r"^-[a-zA-Z]*s|^--set"),
-}
-"""Programs that mostly look, and the word by which they may do more."""
-
-
-# `test -v 'a[$(…)]'`: bash evaluates the index of a name, also in quotes.
-_EVALUATED_INDEX = "[$("
-# Programs that write a log, or run something in a place whose files have other names.
-_ELSEWHERE = re.compile(r"\b(?:script|strace|ltrace|docker|podman|nerdctl|kubectl|ssh|chroot|unshare|nsenter|bwrap)\s")
-_PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command builtin sudo xargs find".split())
-
-
-@remember_by_text
-def only_looks(command: str) -> bool:
-    """Nothing of it can have changed a file or a branch."""
-    analysis = analyse_command(command)
-    if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
-        return False
-    if _ELSEWHERE.search(command):
-        return False
-    # Sent to a file, or started where the file may be another one (a container, another machine, a tool with a log).
-    if any(not name.startswith("/dev/") for _, name in analysis.redirected):
-        return False
-    if any(not _PLAIN_WRAPPERS.issuperset(one.invocation.wrappers) for one in analysis.commands):
-        return False
-    if any(map(_STARTING_VARIABLES.search, (name for one in analysis.commands for name in one.invocation.environment))):
-        return False
-    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
-
-
-# Verbs that are no proof of anything, and the words with which they do no more than look; empty: always.
-_GIT_LOOKS_WITH = {
-    **dict.fromkeys("status log diff show rev-parse blame grep ls-files".split(), re.compile("")),
-    "branch": re.compile(
-        r"^(?!(?:.* )?(?:-[a-zA-Z]*[fdDmMcCu]|--(?:force|delete|move|copy|set-|unset-|edit-)))"
-        r"(?:$|(?:-[avrl]+|--(?:list|all|remotes|verbose|show-current|(?:no-)?merged|(?:no-)?contains))(?: |$))"
-    ),
-    "stash": re.compile(r"^(?:list|show)\b"),
-    "remote": re.compile(r"^(?:-v|--verbose|show\b.*|get-url\b.*)?$"),
-    "config": re.compile(r"^(?:--get\S*|--list|-l|list|get)\b"),
-}  # fmt: skip
-# Words with which any of them writes a file or starts a program.
-_GIT_ACTS = re.compile(r"^--(?:output|open-files-in-pager|ext-diff|exec-path=|config-env)|^-O|^-c$")
-_STARTING_VARIABLES = re.compile(r"^GIT_|PAGER$|EDITOR$|^LESS")
-
-
-def _git_may_act(words: list[str]) -> bool:
-    """What `is_real_run` calls no run may still move a branch or write: `git branch -f`, `git stash`, `git diff --output=f`."""
-    verb, *rest = reading_words(words)[1:] or [""]
-    looks = _GIT_LOOKS_WITH.get(verb)
-    return looks is None or looks.match(" ".join(rest)) is None or any(map(_GIT_ACTS.search, words[1:]))
-
-
-def _may_act(words: list[str]) -> bool:
-    if words[0].rpartition("/")[2] == "git":
-        return _git_may_act(words)
-    pattern = _MAY_ACT.get(words[0].rpartition("/")[2])
-    return pattern is not None and any(pattern.search(word) for word in words[1:])
-
-
-def reading_of(command: ShellCommand) -> str:
-    """Its words in one line; options between `git` and its verb are left out."""
-    return " ".join(reading_words(command.words))
-
-
-def reading_words(raw_words: list[str]) -> list[str]:
-    words = [_one_word(word) for word in raw_words]
-    words[0] = words[0].rpartition("/")[2] or words[0]
-    if words[0] == "git":
-        at = 1
-        while at < len(words) and words[at].startswith("-"):
-            at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
-        words = ["git", *words[at:]]
-    if words[0] in ("make", "gmake"):
-        words = ["make", *(word for word in words[1:] if not _QUIET_MAKE.match(word))]
-    return words
-
-
-def _one_word(word: str) -> str:
-    return "".join(BLANK if c.isspace() else c for c in word)
+    unsure = any((command.pending, invocation.tampered, invocation.background))
+    return 1 if (command.ran, command.exit_code, unsure) == (Ran.YES, 0, False) else None
 
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
-    """What was found out about a check goes before what its exit code alone says."""
-    if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
-        return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
-    readings, reach = _readings_of(check), reach_in(event.project, check.worktree, check.reach)
+    """A check's verdict overrides the exit code."""
     analysis = analyse_command(check.command)
-    verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
-    copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
-    ran = {
-        name: fact for name, fact in doc.ran.items() if fact.seq != check.of or name.partition("\n")[0] not in readings
-    }
-    changed, back = _changed_after_check(analysis, check)
-    fact = RunFact(
-        seq=check.of, at=event.at, outcome=-1 if copied else verdict, session=event.session,
-        branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why,
-        changed_after=changed, put_back=back, dir=check.dir, reach=reach, operands=check.operands[:MOST_NAMES],
-        failures=check.failures if (check.failed or 1) <= len(check.failures) <= MOST_NAMES else [],
-    )  # fmt: skip
-    for name in (_fact_name(reading, reach) for reading in readings):
-        # What passed on this very content did so, whatever a later run that was cut short leaves open.
-        before = ran.get(name)
-        if fact.outcome >= 0 or before is None or not before.passed or not _same_content(before, fact):
+    if _is_plain_entry(check, analysis):
+        return doc
+    readings, fact = _readings_of(check, analysis), _check_fact(event, check, analysis)
+    replaced = [name for name, run in doc.ran.items() if run.seq == check.of and name.partition("\n")[0] in readings]
+    ran = without_keys(doc.ran, replaced)
+    for name in (_fact_name(reading, fact.reach) for reading in readings):
+        if name not in ran or not _outweighs(ran[name], fact):
             ran = with_newest(ran, name, fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
 
 
-def _same_content(one: RunFact, other: RunFact) -> bool:
-    return bool(one.content) and one.content == other.content
+def _outweighs(before: RunFact, fact: RunFact) -> bool:
+    """A pass on the same content outweighs a later unknown result."""
+    return fact.outcome < 0 and before.passed and bool(before.content) and before.content == fact.content
+
+
+def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFact:
+    copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
+    changed, back = _changed_after_check(analysis, check)
+    all_named = (check.failed or 1) <= len(check.failures) <= MOST_NAMES
+    return RunFact(
+        seq=check.of, at=event.at, outcome=-1 if copied else {"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
+        branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
+        dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
+        failures=check.failures if all_named else [],
+    )  # fmt: skip
 
 
 _PLAIN_MAKE = re.compile(
@@ -356,10 +271,12 @@ _PLAIN_MAKE = re.compile(
 )
 
 
-def _is_plain_entry(check: CheckFinished) -> bool:
-    """`make test` of a project whose tests print no summary, without options that change what its status means."""
-    commands = analyse_command(check.command).commands
-    named = [one for one in commands if reading_words(one.words)[:1] == ["make"]]
+def _is_plain_entry(check: CheckFinished, analysis: Analysis) -> bool:
+    """A script that nobody knows more of, so that how it ended is what the rule asked for: `make test` of a project whose
+    tests print no summary, without options that change what its status means."""
+    if check.verdict != "unknown" or check.presumed:
+        return check.verdict == "unknown"
+    named = [one for one in analysis.commands if reading_words(one.words)[0] == "make"]
     plain = all(
         _PLAIN_MAKE.match(" ".join(one.words)) and "MAKEFLAGS" not in one.invocation.environment for one in named
     )
@@ -371,28 +288,32 @@ COPIED = "it ran in a copy of the project"
 
 
 def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list[str], list[str]]:
-    if check.verdict != "passed" or (len(analysis.commands) == 1 and not analysis.redirected):
+    if check.verdict != "passed" or not analysis.commands:
         return [], []
-    named = [one for one in analysis.commands if check.runner in (word.rpartition("/")[2] for word in one.words)]
-    last = (named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands)[-1:]
-    return _changed_after(analysis, last[0]) if last else ([], [])
+    named = [one for one in analysis.commands if _names_runner(one.words, check)]
+    runs = named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands
+    return _changed_after(analysis, runs[-1])
 
 
-def _readings_of(check: CheckFinished) -> list[str]:
+def _names_runner(words: list[str], check: CheckFinished) -> bool:
+    return any(word.rpartition("/")[2] == check.runner for word in words)
+
+
+def _readings_of(check: CheckFinished, analysis: Analysis) -> list[str]:
     """How rules may name it: the program that was typed, and the tool that it came down to (`python -m pytest`)."""
-    commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
-    named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
+    commands = [reading_words(one.words) for one in analysis.commands if is_real_run(one.words)]
+    named = [words for words in commands if _names_runner(words, check)]
     shown = [" ".join(words) for words in named or commands]
-    return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
+    return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(one_word, check.operands)])]))
 
 
 def _with_latest(runs: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:
-    """Of two exit codes that were found out later, the one of the earlier command may come last."""
+    """Exit codes that are read late may arrive out of order."""
     return runs if name in runs and runs[name].seq > fact.seq else with_newest(runs, name, fact, most)
 
 
 def with_uat(doc: Facts, event: Event) -> Facts | None:
-    """Of any tool that reports scenarios: what it calls them and their outcome differs."""
+    """Tools name scenarios and outcomes differently."""
     scenario = event.get("scenario") or event.get("name")
     if not isinstance(scenario, str):
         return None
@@ -421,3 +342,11 @@ def command_matches(command: str, globs: tuple[str, ...]) -> bool:
     bare = f"{name.rpartition('/')[2]} {rest}".strip()
     texts = {command.replace(BLANK, " "), bare.replace(BLANK, " ")}
     return any(fnmatch.fnmatchcase(text, " ".join(glob.split())) for glob in globs for text in texts)
+
+
+_OTHER_FACTS: dict[type, Callable[[Facts, Event, Any], Facts | None]] = {
+    ToolExitRead: _after_exit,
+    CheckFinished: with_check,
+    GatesMeasured: with_measure,
+    GatesLooked: _after_look,
+}

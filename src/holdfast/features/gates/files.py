@@ -1,4 +1,4 @@
-"""The seed's two files, as views: ~/.claude/sessions.json and .git/requirements/<branch>.json (S2-1, S2-18)."""
+"""Files for older scripts: ~/.claude/sessions.json and .git/requirements/<branch>.json (S2-1, S2-18)."""
 
 import hashlib
 import json
@@ -59,8 +59,9 @@ def _branch_file(doc: BranchState) -> Iterable[File]:
 
 
 def _json_file(path: Path, content: JsonObject) -> Iterable[File]:
-    """What another tool wrote there is set aside, not lost (P7)."""
-    return (File(path, _encode_json(content), ours=_is_ours),)
+    """A file of another tool is set aside, not lost (P7)."""
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return (File(path, text.encode("utf-8", "replace"), ours=_is_ours),)
 
 
 def _is_ours(content: bytes) -> bool:
@@ -78,13 +79,13 @@ def file_name(folder: Path, branch: str) -> str:
 
 
 def _file_branch(path: Path) -> str | None:
-    """The branch a file is about; None when there is none or nobody can tell."""
+    """The branch a file is about, if known."""
     branch = (_read_json(path) or {}).get("branch")
     return branch if isinstance(branch, str) else None
 
 
 def _read_json(path: Path) -> JsonObject | None:
-    """None when there is no such file; {} when nobody can read it."""
+    """None if the file is missing; {} if it cannot be read."""
     try:
         return _parse_json(path.read_bytes())
     except FileNotFoundError:
@@ -123,7 +124,3 @@ def _entry_fields(entry: Entry) -> JsonObject:
     if entry.approved:
         shown["approved"] = True
     return {**shown, "metadata": entry.metadata}
-
-
-def _encode_json(value: JsonObject) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What only git and the disk know, looked up beside the hooks: the size of a branch, skills that requirements name."""
+"""Background lookups in git and on disk: branch sizes, skills that requirements name, what fits a project."""
 
 import hashlib
 import os
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 replace = msgspec.structs.replace
 MEASURE = "gates.measure"
-# Moments after which the size of a branch may be another one.
+# Events after which the size of a branch may have changed.
 WHEN = frozenset({"session.started", "prompt.submitted", "tool.finished"})
 CHANGING = frozenset({"edit", "shell"})
-# In this order: what the remote calls its main branch is the surest.
+# The remote's own main branch comes first.
 BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 MOST_FILES = 50_000
 # Files that git does not know yet, and bytes of each; others are not counted.
@@ -45,14 +45,14 @@ TIMEOUT_S = 20.0
 
 
 def wants_usage(event: Event, settings: "GateSettings") -> Iterable[Job]:
-    """A budget stops at the next call: what the last one cost is read when it ends, not at the end of the turn."""
+    """Reads the cost after each call, because a budget refuses the next one."""
     if event.kind not in TOOL_ENDS or not event.session or not any(rule.type == "budget" for rule in settings.rules):
         return ()
     return (Job(kind=READ_USAGE, dedupe=event.session, payload={"session": event.session}),)
 
 
 def wants_measure(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
-    """At most once in `cache_ttl` seconds, and only where a rule asks for it: never inside the agent's wait."""
+    """At most once in `cache_ttl` seconds, and only if a rule needs it."""
     if event.kind not in WHEN or not repo_of(event):
         return ()
     if event.kind == "tool.finished" and action_of(event) not in CHANGING:
@@ -87,7 +87,7 @@ class _Look:
         self._filters = self._own_filters()
 
     def at(self, rules: Sequence[Rule], where: GatesMeasured) -> GatesMeasured | None:
-        """None where git does not answer: then nothing is known, and nothing is refused for it."""
+        """None if git does not answer."""
         names = self._run_git(git.list_files_argv(others=True))
         if names is None:
             return None
@@ -102,11 +102,10 @@ class _Look:
         return None if ran.code else ran.out
 
     def _own_filters(self) -> list[str]:
-        """A repository's own filter programs are not run for a mere count (P9)."""
+        """Does not run the repository's own filter programs (P9)."""
         return git.own_filters(self._run_git(git.config_names()) or b"")
 
     def _base(self, candidates: Iterable[str]) -> str:
-        """Whatever a project calls its base, it is a name and never an option of git's."""
         # A branch named `--exec=…` would be an option.
         safe = (name for name in candidates if not name.startswith("-"))
         return next(

@@ -8,7 +8,6 @@ import msgspec
 from holdfast.core.decision import Context, Decision, deny_decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
-from holdfast.core.fingerprint import content_key
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, JsonObject, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptExpanded, PromptSubmitted, TurnEnded
@@ -22,26 +21,17 @@ from holdfast.core.kinds.gates_events import (
     SatisfiedRequirement,
 )
 from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.gates.bypasses import find_bypasses
 from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.kinds.base import Finding
 from holdfast.features.gates.kinds.evidence import evidence_of
 from holdfast.features.gates.observations import HEAD
+from holdfast.features.gates.rules import messages
 from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.in_force import any_in_force, note_in_force, review_rules, rules_in_force
-from holdfast.features.gates.rules.messages import (
-    at_start,
-    bypass_line,
-    bypass_message,
-    let_go,
-    not_done,
-    refusal_message,
-    repeated_refusal,
-    text_digest,
-    waiting_line,
-    warning_message,
-)
+from holdfast.features.gates.rules.proof import globs_key
 from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule, acts_of
 from holdfast.features.gates.state import GateDetail, GateSession, live_sessions
@@ -66,6 +56,8 @@ PERSONS_ACTS = {
     "holdfast gate codes": "looking at a person's codes",
     "holdfast dashboard": "the dashboard's way in",
 }
+# python -m holdfast.doors.cli
+_OUR_MODULE = lazy_pattern(r"python\S* holdfast(?:\.|$)")
 # What `ToolPayload.touches` names → how it is called in a refusal.
 TOUCHED = {
     "state": "Holdfast's own files",
@@ -92,18 +84,22 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 
 
 def _persons_act(reading: str, settings: "GateSettings") -> str:
+    """What a refusal calls it; empty for what an agent may do."""
     if "holdfast" not in reading:
         return ""
     # Options may stand anywhere; without them the verb is in a fixed place.
     words = [word for word in reading.split(" ") if not word.startswith("-")]
-    if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
-        words = ["holdfast", *words[2:]]  # python -m holdfast.doors.cli
+    if _OUR_MODULE.match(" ".join(words[:2])):
+        words = ["holdfast", *words[2:]]
     text = " ".join(words[:3])
-    if text in ("holdfast gate satisfy", "holdfast gate clear") and text.endswith("satisfy"):
-        named = [settings.by_name[name] for name in words[3:] if name in settings.by_name]
-        barred = [rule.name for rule in named if not (rule.spec.manual and rule.spec.agent_may_satisfy)]
-        return f"satisfying {barred[0]}" if barred else ""
+    if text == "holdfast gate satisfy":
+        rules = filter(None, map(settings.by_name.get, words[3:]))
+        return next((f"satisfying {rule.name}" for rule in rules if not _may_satisfy(rule)), "")
     return next((what for act, what in PERSONS_ACTS.items() if f"{text} ".startswith(f"{act} ")), "")
+
+
+def _may_satisfy(rule: Rule) -> bool:
+    return rule.spec.manual and rule.spec.agent_may_satisfy
 
 
 def _refuse_act(text: str, what: str) -> Decision:
@@ -113,22 +109,23 @@ def _refuse_act(text: str, what: str) -> Decision:
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
     if event.kind in TEAM_RULES:
         note_in_force()
-    if settings is None or not event.session:
-        return
-    # Nobody ever asked for anything here: most projects, at every event.
-    if not settings.rules and not any_in_force():
+    # Nobody ever asked for anything in most projects.
+    if settings is None or not event.session or not (settings.rules or any_in_force()):
         return
     if is_claimed(event):
-        # Written down, because a hook called by hand is how an agent could make up facts.
-        if event.kind in CLAIMS and settings.rules:
-            yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
+        yield from _note_claim(event, settings)
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
     rules = rules_in_force(state, event.project, settings)
-    step = DERIVATIONS.get(event.kind)
-    if step and rules.rules:
-        yield from step(state, event, rules)
+    if event.kind in DERIVATIONS and rules.rules:
+        yield from DERIVATIONS[event.kind](state, event, rules)
+
+
+def _note_claim(event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """A hook called by hand is how an agent could make up facts."""
+    if event.kind in CLAIMS and settings.rules:
+        yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
 
 
 def as_satisfied(rule: Rule, at: int) -> SatisfiedRequirement:
@@ -195,16 +192,20 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     """After the action succeeded, not before (S2-12): a commit that failed leaves the review standing."""
     if isinstance(event.data, ToolEndPayload) and event.data.exit_code:
         return
-    single = [rule for rule in triggered_rules(settings, event) if rule.scope == "single_use"]
-    if not single:
-        return
     checker = Checker(state, RequestContext.of(event))
-    single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
-    branch = checker.branch
-    # Proven rules have no entry to clear; their proof is marked as used.
-    names = [r.name for r in single if r.kind.is_proven or branch.entry_for(r.name, event.session, event.at)]
+    names = [
+        rule.name
+        for rule in triggered_rules(settings, event)
+        if rule.scope == "single_use" and _is_used(checker, event, rule)
+    ]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
+
+
+def _is_used(checker: Checker, event: Event, rule: Rule) -> bool:
+    """Proven rules have no entry to clear; their proof is marked as used."""
+    entry = rule.kind.is_proven or checker.branch.entry_for(rule.name, event.session, event.at)
+    return bool(entry) and not _did_not_commit(checker.session, event, rule)
 
 
 def _did_not_commit(before: GateSession, event: Event, rule: Rule) -> bool:
@@ -287,22 +288,23 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     if settings is None or not can_decide(event.kind, settings) or is_paused(event):
         return None
     settings = rules_in_force(state, event.project, settings)
-    # The cheap questions come first, because most calls concern no rule.
-    if event.kind == "tool.started" and not settings.rules:
-        return None
-    # Before any rule: with these acts a session could switch the rules off.
-    if event.kind == "tool.started" and (refusal := protect_itself(event, settings)):
-        return refusal
     checker = Checker(state, RequestContext.of(event))
-    if event.kind == "tool.started" and not triggered_rules(settings, event) and not checker.session.bypassed:
-        return None
+    if event.kind == "tool.started":
+        # The cheap questions come first, because most calls concern no rule.
+        if not settings.rules:
+            return None
+        # Before any rule: with these acts a session could switch the rules off.
+        if refusal := protect_itself(event, settings):
+            return refusal
+        if not triggered_rules(settings, event) and not checker.session.bypassed:
+            return None
     return None if checker.paused() else DECISIONS[event.kind](checker, event, settings)
 
 
 def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
     # Where it is unknown whether something was bypassed, it is shown to the person and nothing is refused.
     if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
-        return deny_decision(bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
+        return deny_decision(messages.bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
     findings = [checker.check(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
     return _refuse_tool(checker, event, refused) if refused else _warn_of_amounts(checker, findings)
@@ -312,7 +314,9 @@ def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> 
     before = checker.session.denied
     names = sorted(one.rule.name for one in refused)
     same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
-    text = repeated_refusal(refused) if same else refusal_message(refused, checker.context, event.tool)
+    text = (
+        messages.repeated_refusal(refused) if same else messages.refusal_message(refused, checker.context, event.tool)
+    )
     return deny_decision(text, details=_open_details("refused", refused))
 
 
@@ -327,55 +331,56 @@ def _warn_of_amounts(checker: Checker, findings: Sequence[Finding]) -> Decision 
         return None
     details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
     return Decision(
-        contexts=(Context("gates", "\n".join(map(warning_message, large))),), details=_detail_dicts(*details)
+        contexts=(Context("gates", "\n".join(one.rule.kind.warning(one) for one in large)),),
+        details=_detail_dicts(*details),
     )
 
 
 def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
-    stop = settings.hooks.stop
-    doc = checker.session
+    stop, doc = settings.hooks.stop, checker.session
     again = isinstance(event.data, TurnEnded) and event.data.again
+    # The second: somebody else's hook refused, and we do not add to their loop.
     if not stop.verify_requirements or (again and not doc.stops):
-        return None  # The second: somebody else's hook refused, and we do not add to their loop.
-    checked = [
-        rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes) and _concerns_session(rule, checker, event)
-    ]  # fmt: skip
-    refused = [one for one in map(checker.check, checked) if not one.ok]
+        return None
+    refused = _open_at_stop(checker, event, settings)
     if not refused:
         return None
-    # Something refused before is done now, so the count begins anew.
-    times = 0 if set(doc.stop_names) - {one.rule.name for one in refused} else doc.stops
+    # Where something refused before is done now, the count starts again.
+    times = doc.stops if {one.rule.name for one in refused}.issuperset(doc.stop_names) else 0
     if times >= stop.max_refusals:
-        return _let_go(refused, times)
-    text = not_done(refused, checker.context, stop.max_refusals - times - 1)
+        return Decision(notices=(messages.let_go(refused, times),), details=_open_details("let_go", refused))
+    text = messages.not_done(refused, checker.context, stop.max_refusals - times - 1)
     return deny_decision(text, details=_open_details("stop", refused))
+
+
+def _open_at_stop(checker: Checker, event: Event, settings: "GateSettings") -> list[Finding]:
+    asked = (rule for rule in settings.rules if rule.asked_at_stop(settings.hooks.stop.verify_scopes))
+    findings = [checker.check(rule) for rule in asked if _concerns_session(rule, checker, event)]
+    return [one for one in findings if not one.ok]
 
 
 def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
     used = rule.name in checker.session.triggered
-    # Skills, commits and scenarios are not about content.
-    if not rule.kind.is_proven or any(not one.command for one in evidence_of(rule.spec)):
+    changed = _changed_content(rule, checker)
+    if changed is None:
         return used
-    began, now = checker.session.began, checker.context.content
-    keys = (
-        [content_key(rule.spec.paths)]
-        if rule.spec.paths
-        else ["" if one.after_edit == ("**",) else content_key(one.after_edit) for one in evidence_of(rule.spec)]
-    )
-    comparable_keys = [key for key in keys if began.get(key) and now.get(key)]
-    # Without a look at both moments it cannot be told what changed.
-    if len(comparable_keys) < len(keys):
-        return used
-    changed = any(began[key] != now[key] for key in comparable_keys) or checker.proved_other_content(rule)
     # Another session in the same folder may have made the change.
-    alone = not live_sessions(checker.state).others(event.session, event.project)
-    return changed and (used or alone)
+    return changed and (used or not live_sessions(checker.state).others(event.session, event.project))
 
 
-def _let_go(refused: Sequence[Finding], times: int) -> Decision:
-    return Decision(notices=(let_go(refused, times),), details=_open_details("let_go", refused))
+def _changed_content(rule: Rule, checker: Checker) -> bool | None:
+    """Whether the session leaves other content than it found; None where that is unknown or no question."""
+    evidence = evidence_of(rule.spec)
+    # Skills, commits and scenarios are not about content.
+    if not rule.kind.is_proven or not all(one.command for one in evidence):
+        return None
+    keys = [globs_key(rule.spec.paths or one.after_edit) for one in evidence]
+    began, now = (list(map(content.get, keys)) for content in (checker.session.began, checker.context.content))
+    if not all(began + now):
+        return None
+    return began != now or checker.proof_question(rule).proved_other_content()
 
 
 def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
@@ -384,7 +389,7 @@ def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> D
         return decision
     others = live_sessions(checker.state).others(event.session, event.project)
     findings = [checker.check(rule) for rule in settings.rules]
-    text = at_start(findings, others, settings.hooks.stop.verify_scopes)
+    text = messages.at_start(findings, others, settings.hooks.stop.verify_scopes)
     return Decision(contexts=(Context("gates", text, 70),), notices=decision.notices, details=decision.details)
 
 
@@ -392,10 +397,10 @@ def _decide_notices(checker: Checker, _event: Event, settings: "GateSettings") -
     """What is wrong with the settings, to the person, once per session and change."""
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
     shown_digests = checker.session.told
-    seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
-    waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
+    seen = [f"Gates: {messages.bypass_line(one)}" for one in checker.session.bypassed]
+    waits = [f"Gates: {messages.waiting_line(text)}" for text in settings.waiting]
     notices = [f"Gates: {notice}" for notice in settings.notices]
-    by_digest = {text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
+    by_digest = {messages.text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
     # Digests and not texts are kept, so a notice that changes is shown again.
     unseen = [(digest, text) for digest, text in by_digest.items() if digest not in shown_digests]
     fresh = dict(unseen[:MOST_NOTICES])

@@ -1,27 +1,24 @@
 """What gates end after a restore: approvals, single uses and pauses that the lost events may have ended."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
-from holdfast.core.document import DocumentType
 from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.gates_events import GatesCleared, GatesResumed
 from holdfast.core.ports import Reader
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import BRANCHES, PAUSES, SESSIONS, GateSession
+from holdfast.features.gates.state import BRANCHES, PAUSES, SESSIONS, GateSession, every_document
 from holdfast.features.gates.state.branches import BranchState, RequirementEntries
 
 METHOD = "restore"
-PAGE = 200
 
 
 def after_restore(reader: Reader, settings: Callable[[str], GateSettings], restored: int, now: int) -> Iterator[Event]:
-    for branch in _all(reader, BRANCHES):
+    for branch in every_document(reader, BRANCHES):
         yield from _cleared(branch, restored, now)
-    for session in _all(reader, SESSIONS):
+    for session in every_document(reader, SESSIONS):
         if session.status == "live" and session.started <= restored:
             yield from _used_up(session, settings(session.project), restored, now)
-    for pause in _all(reader, PAUSES):
+    for pause in every_document(reader, PAUSES):
         if pause.at <= restored and pause.holds(now):
             yield own_event(GatesResumed(where=pause.where), now)
 
@@ -45,11 +42,3 @@ def _used_up(session: GateSession, settings: GateSettings, restored: int, now: i
     if single and session.at <= restored:
         cleared = GatesCleared(requirements=single, branch=session.branch, repo=session.place, method="used")
         yield own_event(cleared, now, session=session.session, project=session.project)
-
-
-def _all(reader: Reader, documents: DocumentType[Any]) -> Iterator[Any]:
-    before = None
-    while page := documents.list(reader, before=before, limit=PAGE):
-        yield from (doc for _, doc in page)
-        key, doc = page[-1]
-        before = (doc.at, key)

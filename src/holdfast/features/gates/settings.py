@@ -1,74 +1,30 @@
 """The settings of the gates: requirements in the seed's own YAML, each of them checked as a whole."""
 
 import re
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from holdfast.core.data_files import load_data
 from holdfast.core.section import ALONE, After, Before, Section
 from holdfast.features.gates.fields import YEAR_S, Glob, Globs, Part, Seconds, Skills, Spec, Words
 from holdfast.features.gates.kinds import KINDS
 from holdfast.features.gates.rules.in_force import digest_of, keep_strict
 from holdfast.features.gates.rules.triggers import Index, Rule, compile_rule
 
-# Plans are satisfied by either of these skills.
-PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
-ON_COMMIT = [{"tool": "Bash", "command_pattern": r"\bgit\s+(commit|cherry-pick|revert|merge)\b"}]
-ON_PULL_REQUEST = [{"tool": "Bash", "command_pattern": r"\bgh\s+pr\s+create\b"}]
 
-BUILT_IN: dict[str, dict[str, Any]] = {
-    "commit_plan": {**PLANNED, "description": "A plan of the change, cut into commits, before the first edit."},
-    "adr_reviewed": {**PLANNED, "description": "The plan was held against the architecture decisions."},
-    "tdd_planned": {**PLANNED, "description": "The plan says which tests come first."},
-    "solid_reviewed": {**PLANNED, "description": "The plan was held against the SOLID principles."},
-    "pre_commit_review": {
-        "scope": "single_use",
-        "trigger_tools": ON_COMMIT,
-        "auto_resolve_skill": "pre-commit",
-        "description": "A review before each commit.",
-    },
-    "pre_pr_review": {
-        "scope": "single_use",
-        "trigger_tools": ON_PULL_REQUEST,
-        "auto_resolve_skill": "quality-check",
-        "description": "A review before each pull request.",
-    },
-    "branch_size_limit": {"type": "dynamic", "description": "Branches stay small enough to be reviewed."},
-    "protected_branch": {
-        "type": "guard",
-        "guard_type": "protected_branch",
-        "description": "No edits on the branch that everybody builds on.",
-    },
-    "single_session_per_project": {
-        "type": "guard",
-        "guard_type": "single_session",
-        "description": "One session at a time edits this checkout.",
-    },
-    "tests_green": {
-        "type": "evidence",
-        "evidence": [{"command": ["pytest*", "make test*", "npm test*", "npm run test*", "cargo test*", "go test*"]}],
-        "description": "Tests passed after the last edit.",
-    },
-}
+class _Presets(msgspec.Struct, frozen=True):
+    """`presets.toml`: requirements by name, and sets of them."""
 
-ON = {"enabled": True}
-STRICT = (
-    "commit_plan",
-    "adr_reviewed",
-    "tdd_planned",
-    "solid_reviewed",
-    "pre_commit_review",
-    "tests_green",
-    "protected_branch",
-    "branch_size_limit",
-)
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "minimal": {"protected_branch": ON},
-    "relaxed": {"commit_plan": {**ON, "scope": "branch"}, "protected_branch": ON, "branch_size_limit": ON},
-    "strict": dict.fromkeys(STRICT, ON),
-}
+    built_in: dict[str, Spec]
+    presets: dict[str, dict[str, Spec]]
+
+
+@cache
+def presets() -> _Presets:
+    return load_data(__file__, "presets", _Presets)
 
 
 if TYPE_CHECKING:
@@ -104,7 +60,7 @@ def _complete_requirements(requirements: Any) -> Any:
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _complete({**BUILT_IN.get(name, {}), **spec}) if isinstance(spec, dict) else spec
+        name: _complete({**presets().built_in.get(name, {}), **spec}) if isinstance(spec, dict) else spec
         for name, spec in requirements.items()
     }
 

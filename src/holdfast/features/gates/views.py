@@ -21,49 +21,23 @@ from holdfast.core.kinds.gates_events import GatePayload
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.core.replay import fold_events
 from holdfast.core.transaction import decision_event
-from holdfast.features.gates.commands import (
-    Stored,
-    list_codes,
-    live_here,
-    locate_caller,
-    rules_for,
-    session_of,
-    settings_of,
-)
-from holdfast.features.gates.events import (
-    ANSWERED,
-    ATTENTION_REF,
-    EVERYWHERE,
-    FACTS,
-    KINDS,
-    LEAVE_FACTS,
-    LIFE,
-    PAUSE,
-    REGISTRY,
-    SESSION,
-    SUBSCRIBED_KINDS,
-    TOOLS,
-    UAT,
-    action_of,
-    branch_ref,
-    keys,
-    repo_or_project,
-)
+from holdfast.features.gates import commands, events
+from holdfast.features.gates.commands import settings_of
+from holdfast.features.gates.events import EVERYWHERE, action_of, branch_ref, keys, repo_or_project
 from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
-from holdfast.features.gates.kinds.base import Finding, resolution_text
+from holdfast.features.gates.kinds.base import resolution_text
 from holdfast.features.gates.observations import look_at_content
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
 from holdfast.features.gates.rules.checker import Checker, RequestContext
-from holdfast.features.gates.rules.in_force import USER, loosened_rules
 from holdfast.features.gates.rules.messages import waiting_line
 from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule
-from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
+from holdfast.features.gates.settings import GateSettings, presets
 from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents, details_of
 from holdfast.features.gates.state.attention import Attention, Pause
 from holdfast.features.gates.state.branches import BranchState, LiveSession
 
-LOG_PAGE = 2_000
+PAGE = 2_000
 
 
 def state_before(reader: Reader, event: Event) -> Documents:
@@ -80,12 +54,12 @@ def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
     """What happened in this project, and what the gates themselves said anywhere: a branch is shared by worktrees."""
     here = EventQuery(
         # Events of the gates are read without the project, by the second query.
-        kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))),
+        kinds=tuple(sorted(events.SUBSCRIBED_KINDS - set(events.KINDS))),
         project=event.project,
         before=event.seq + 1,
-        limit=LOG_PAGE,
+        limit=PAGE,
     )
-    gate_events = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
+    gate_events = EventQuery(kinds=tuple(sorted(events.KINDS)), before=event.seq + 1, limit=PAGE)
     return heapq.merge(_paged_events(reader, here), _paged_events(reader, gate_events), key=lambda one: one.seq)
 
 
@@ -97,16 +71,24 @@ def _paged_events(reader: Reader, query: EventQuery) -> Iterator[Event]:
 
 
 def _refs_of(event: Event) -> set[Ref]:
-    pauses = {Ref(PAUSE, where) for where in (EVERYWHERE, repo_or_project(event), f"session:{event.session}")}
-    return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses
+    pauses = {Ref(events.PAUSE, where) for where in (EVERYWHERE, repo_or_project(event), f"session:{event.session}")}
+    return {
+        Ref(events.SESSION, event.session),
+        Ref(events.FACTS, event.project),
+        branch_ref(event),
+        events.REGISTRY,
+    } | pauses
 
 
-SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured", ANSWERED}))
+SIMULATED_KINDS = tuple(
+    sorted(
+        {"tool.started", "prompt.expanded", "gates.measured", events.ANSWERED} | events.LIFE | events.TOOLS | events.UAT
+    )
+)
 """What the rules look at. What the gates themselves said back then is left out: these rules speak for themselves."""
-CALLS = TOOLS | {"tool.started"}
+CALLS = events.TOOLS | {"tool.started"}
 BY_HAND = frozenset({"gates.satisfied", "gates.approved", "gates.cleared"})
 JUDGED = frozenset({"tool.started", "turn.ended"})
-PAGE = 2_000
 MOST_CASES = 500
 
 
@@ -134,7 +116,7 @@ class Simulation(Documents):
 
     def _of_no_concern(self, event: Event) -> bool:
         """Most calls of most sessions only look; they leave no fact and no rule asks about them."""
-        return action_of(event) not in LEAVE_FACTS and not self.settings.index.of(event)
+        return action_of(event) not in events.LEAVE_FACTS and not self.settings.index.of(event)
 
 
 def simulate_rules(reader: Reader, settings: GateSettings, *, since: int = 0, project: str = "") -> dict[str, Any]:
@@ -150,30 +132,19 @@ def simulate_rules(reader: Reader, settings: GateSettings, *, since: int = 0, pr
                 if len(cases) < MOST_CASES:
                     cases.append(_refused_case(event, decision))
     return {
-        "events": _event_count(reader), "calls": seen["tool.started"], "stops": seen["turn.ended"],
+        "events": reader.head(), "calls": seen["tool.started"], "stops": seen["turn.ended"],
         "refused_calls": refused["tool.started"], "refused_stops": refused["turn.ended"], "cases": cases,
     }  # fmt: skip
 
 
 def recorded_events(reader: Reader, since: int, project: str) -> Iterator[Event]:
-    after = 0
-    while page := _event_page(reader, after, since, project):
-        yield from (event for event in page if event.kind not in BY_HAND or _is_by_hand(event))
-        after = page[-1].seq
-
-
-def _event_page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
-    query = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), after=after, since=since, project=project, limit=PAGE)
-    return reader.events(query)
+    query = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), since=since, project=project, limit=PAGE)
+    return (event for event in _paged_events(reader, query) if event.kind not in BY_HAND or _is_by_hand(event))
 
 
 def _is_by_hand(event: Event) -> bool:
     """What people did holds under any rules; what followed from the rules of then does not."""
     return isinstance(event.data, GatePayload) and event.data.method in ("person", "agent")
-
-
-def _event_count(reader: Reader) -> int:
-    return reader.head()
 
 
 def _refused_case(event: Event, decision: Decision) -> dict[str, Any]:
@@ -201,7 +172,7 @@ MOST_REFUSALS = 100
 def list_places(call: Call) -> dict[str, Any]:
     """Each branch with the sessions that live on it; places with a live session first, then the latest."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for sid, one in sorted(live_here(call).items(), key=lambda item: -item[1].active):
+    for sid, one in sorted(commands.live_here(call).items(), key=lambda item: -item[1].active):
         row = rows.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
         row["sessions"].append({**_live_session_fields(sid, one), "started": one.started})
     for _, doc in BRANCHES.list(call.reader, limit=MOST_PLACES):
@@ -257,29 +228,19 @@ LOOK_AHEAD = 200
 
 def list_attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
-    state = Stored(call.reader)
-    lines = [f"gates are paused {_pause_text(doc)}" for doc in _active_pauses(call)]
-    now, differences = settings_of(call), list[str]()
-    for scope, rules in ((USER, now.user), (call.project, now)):
-        differences += loosened_rules(state, scope, rules)
-    differences = list(dict.fromkeys(differences))
+    pauses = [pause for _, pause in PAUSES.list(call.reader, limit=50) if pause.holds(call.now)]
+    lines = [f"gates are paused {_pause_text(pause)}" for pause in pauses]
+    differences = list(dict.fromkeys(text for _, _, looser in commands.loosened_settings(call) for text in looser))
     waiting = [waiting_line(text) for text in differences]
-    seen = ATTENTIONS.load(call.reader, ATTENTION_REF.key) or Attention()
+    seen = ATTENTIONS.load(call.reader, events.ATTENTION_REF.key) or Attention()
     lines += [*waiting, *(one.text for one in seen.recent(call.now))]
     return {"lines": list(dict.fromkeys(lines))[:30], "waiting": waiting, "differences": differences}
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
-    changed = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.check(rule).ok}
-    return [
-        f"{name}: proved by tests that were themselves changed before that: {', '.join(files[:3])}"
-        for name, files in changed.items()
-        if files
-    ]
-
-
-def _active_pauses(call: Call) -> list[Pause]:
-    return [pause for _, pause in PAUSES.list(call.reader, limit=50) if pause.holds(call.now)]
+    proven = [rule for rule in settings.rules if rule.kind.is_proven and checker.check(rule).ok]
+    changed = [(rule.name, files) for rule in proven if (files := checker.proof_question(rule).changed_tests())]
+    return [f"{name}: proved by tests that changed before that: {', '.join(files[:3])}" for name, files in changed]
 
 
 def _pause_text(pause: Pause) -> str:
@@ -289,15 +250,18 @@ def _pause_text(pause: Pause) -> str:
 
 
 def gate_status(call: Call) -> dict[str, Any]:
-    settings = rules_for(call)
-    session = session_of(call, needed=False)
-    checker = Checker(Stored(call.reader), _context_now(call, session, settings))
+    settings = commands.rules_for(call)
+    session = commands.session_of(call, needed=False)
+    checker = Checker(commands.Stored(call.reader), _context_now(call, session, settings))
     doc, shown = checker.session, list_attention(call)
     return {
         "session": session, "agent": doc.agent, "project": call.project, "branch": checker.context.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
         "requirements": [_requirement_status(checker, rule, doc.triggered, settings) for rule in settings.rules],
-        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.context.worktree],
+        "sessions": [
+            _live_session_fields(sid, one)
+            for sid, one in commands.live_here(call).items() if one.place == checker.context.worktree
+        ],
         "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
@@ -305,7 +269,7 @@ def gate_status(call: Call) -> dict[str, Any]:
 
 def _context_now(call: Call, session: str, settings: GateSettings) -> RequestContext:
     """Looks at the files, so that the status says what the next refusal would say."""
-    context = locate_caller(call, session)
+    context = commands.locate_caller(call, session)
     if not context.worktree.endswith("/.git") or not any(rule.kind.is_proven for rule in settings.rules):
         return context
     return dataclasses.replace(context, content=look_at_content(call.project, settings))
@@ -314,7 +278,8 @@ def _context_now(call: Call, session: str, settings: GateSettings) -> RequestCon
 def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
     finding = checker.check(rule)
     entry = checker.entry(rule)
-    facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
+    latest = checker.proof_question(rule).latest() if rule.kind.is_proven else []
+    facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in latest]
     return {**_rule_fields(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
             "until": entry.until if entry else 0, "entry": msgspec.to_builtins(entry) if entry else {},
             "facts": facts}  # fmt: skip
@@ -335,22 +300,24 @@ def list_requirements(call: Call) -> dict[str, Any]:
     settings = settings_of(call)
     on = [_rule_fields(rule, settings) for rule in settings.rules]
     off = sorted(set(settings.requirements) - set(settings.by_name))
-    return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
-            "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
+    return {"requirements": on, "disabled": off, "built_in": sorted(set(presets().built_in) - set(settings.requirements)),
+            "presets": {name: sorted(preset) for name, preset in presets().presets.items()}}  # fmt: skip
 
 
 def list_presets(call: Call) -> dict[str, Any]:
-    missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
+    missing = {
+        name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in presets().built_in
+    }
     fitted = _fitting_rules(call.project)
     return {
         "presets": {
             "fitting": {name: rule for name, rule in fitted.items() if not missing.get(name)},
             **{
                 preset: {name: {**rule, **fitted.get(name, {})} for name, rule in rules.items()}
-                for preset, rules in PRESETS.items()
+                for preset, rules in presets().presets.items()
             },
         },
-        "built_in": BUILT_IN,
+        "built_in": presets().built_in,
         "missing": {name: skills for name, skills in missing.items() if skills},
     }
 
@@ -410,13 +377,9 @@ def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str,
     checker = Checker(state, RequestContext.of(event))
     about = {rule.name for rule in triggered_rules(settings, event)} if event.kind.startswith("tool.") else set()
     return [
-        {**_rule_fields(rule, settings), **_finding_fields(checker.check(rule)), "about": rule.name in about}
-        for rule in settings.rules
+        {**_rule_fields(rule, settings), "ok": finding.ok, "why": finding.why, "about": rule.name in about}
+        for rule, finding in ((rule, checker.check(rule)) for rule in settings.rules)
     ]
-
-
-def _finding_fields(finding: Finding) -> dict[str, Any]:
-    return {"ok": finding.ok, "why": finding.why}
 
 
 def replay_rules(call: Call) -> dict[str, Any]:
@@ -439,6 +402,6 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "explain": explain_decision,
     "replay": replay_rules,
     "places": list_places,
-    "codes": list_codes,
+    "codes": commands.list_codes,
     "refused": list_refused,
 }

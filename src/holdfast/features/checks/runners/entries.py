@@ -9,7 +9,7 @@ import msgspec
 from holdfast.analysis.shell.analysis import ShellCommand
 from holdfast.analysis.shell.execute import ReadFile
 from holdfast.analysis.shell.flow import Invocation, Pieces
-from holdfast.analysis.shell.recipes import RUNNERS, MakeCall, parse_make, read_main_file, read_recipe
+from holdfast.analysis.shell.recipes import MakeCall, parse_make, read_main_file, read_recipe, runners
 from holdfast.analysis.shell.redirects import join_path
 from holdfast.core.checks import CheckKind
 from holdfast.core.data_files import load_data
@@ -342,7 +342,7 @@ def read_entry_text(name: str, target: str, folder: str, read: ReadFile) -> str:
     if name == "tox":
         match = _INI_COMMANDS.search(read_text(join_path(folder, "tox.ini")))
         return match[1] if match else ""
-    recipe = read_recipe(name, target.split()[0] if target else "", folder, read_text) if name in RUNNERS else ""
+    recipe = read_recipe(name, target.split()[0] if target else "", folder, read_text) if name in runners() else ""
     if not recipe and ("/" in target or target.endswith((".sh", ".bash", ".py"))):
         return read_text(join_path(folder, target))
     variables = dict(_MAKE_VARIABLE.findall(read_main_file(name, folder, read_text)))

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from holdfast.features.gates.fields import Part, Spec
 from holdfast.features.gates.kinds.base import Finding, RequirementKind, settings_of
-from holdfast.features.gates.rules.triggers import ACTIONS
+from holdfast.features.gates.rules.triggers import actions
 from holdfast.features.gates.state.spending import Cells, money_of, price_table, tokens_of
 from holdfast.features.gates.strictness import is_at_most, is_lower_limit
 
@@ -37,7 +37,7 @@ class Budget(RequirementKind):
 
     def complete_settings(self, spec: Spec) -> Spec:
         """A budget stops every tool, including those that only read."""
-        return {"trigger_tools": sorted(ACTIONS), **spec}
+        return {"trigger_tools": sorted(actions()), **spec}
 
     def check_settings(self, spec: "Requirement") -> None:
         settings = settings_of(BudgetSettings, spec)

@@ -7,7 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds import HookPayload
 from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, repo_or_project, spending_key
-from holdfast.features.gates.evidence import NO_FACTS, Facts, RunFact
+from holdfast.features.gates.evidence import NO_FACTS, Facts
 from holdfast.features.gates.kinds.base import BASES, Finding, satisfied_by
 from holdfast.features.gates.rules.proof import ProofQuestion
 from holdfast.features.gates.rules.triggers import Rule, switched_branch
@@ -92,24 +92,9 @@ class Checker:
         found = (BRANCHES.get(self.state, branch_key(self.context.worktree, base)) for base in BASES)
         return [base for base in found if base]
 
-    def proved_other_content(self, rule: Rule) -> bool:
-        """Whether this session showed a green run of something else than what it leaves."""
-        return self.proof_question(rule).proved_other_content()
-
-    def is_let_through(self, rule: Rule) -> bool:
-        """Satisfied, proven or approved: whatever was done was allowed."""
-        return rule.kind.lets_through(self, rule)
-
     def approved(self, rule: Rule) -> Finding | None:
         entry = self.entry(rule)
         return Finding(rule, True, satisfied_by(entry)) if entry and entry.approved else None
-
-    def changed_tests(self, rule: Rule) -> list[str]:
-        return self.proof_question(rule).changed_tests() if rule.kind.is_proven else []
-
-    def facts_for(self, rule: Rule) -> list[RunFact]:
-        """The latest fact for each thing it asks for, whether it counts or not."""
-        return self.proof_question(rule).latest() if rule.kind.is_proven else []
 
     def proof_question(self, rule: Rule) -> ProofQuestion:
         # Only a rule for single use is used up; the others keep what was proven.

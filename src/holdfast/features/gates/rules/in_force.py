@@ -61,24 +61,17 @@ FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"
 
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
-    differences: list[str] = []
-    stricter = {}
-    for name, old in before.requirements.items() if before.enabled else ():
-        # A rule that was off before cannot be loosened.
-        why = loosened_reason(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
-        if why:
-            stricter[name] = old
-            differences.append(f"{name}: {why}")
-    changes: dict[str, Any] = (
-        {"requirements": {**(now.requirements if now.enabled else {}), **stricter}} if stricter else {}
-    )
+    requirements = now.requirements if now.enabled else {}
+    looser = _loosened_requirements(before, requirements)
+    general = _loosened_general(before, now)
+    changes: dict[str, Any] = {field: getattr(before, field) for field, _ in general}
+    if looser:
+        changes["requirements"] = {**requirements, **{rule.name: rule.spec for rule, _ in looser}}
     # The section was switched off as a whole, which would switch off what is kept, too.
-    if before.enabled and before.rules and not now.enabled:
+    if before.rules and not now.enabled:
         changes["enabled"] = True
-    for field, why in _loosened_general(before, now):
-        changes[field] = getattr(before, field)
-        differences.append(why)
-    return (msgspec.structs.replace(now, **changes) if changes else now), differences
+    texts = [f"{rule.name}: {why}" for rule, why in looser]
+    return (msgspec.structs.replace(now, **changes) if changes else now), texts + [why for _, why in general]
 
 
 def loosened_reason(old: "Requirement", new: "Requirement | None") -> str:
@@ -99,21 +92,25 @@ def digest_of(rules: "GateSettings") -> str:
     return hashlib.sha256(msgspec.json.encode(rules.plain(), enc_hook=str)).hexdigest()[:24]
 
 
+def _loosened_requirements(before: "GateSettings", requirements: "dict[str, Requirement]") -> "list[tuple[Rule, str]]":
+    reasons = ((rule, loosened_reason(rule.spec, requirements.get(rule.name))) for rule in before.rules)
+    return [(rule, why) for rule, why in reasons if why]
+
+
 def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
+    """Fields besides the requirements that ask for less, and how."""
     if not before.rules:
         return []
-    changes = []
     stop, was = now.hooks.stop, before.hooks.stop
-    looser = stop.max_refusals < was.max_refusals or set(was.verify_scopes) - set(stop.verify_scopes)
-    if looser or (was.verify_requirements and not stop.verify_requirements):
-        changes.append(("hooks", "the end of a turn is checked less"))
-    if set(now.plan_files) - set(before.plan_files):
-        changes.append(("plan_files", "more files are never refused"))
-    if before.code_without_terminal and not now.code_without_terminal:
-        changes.append(("code_without_terminal", "a person without a terminal needs no code"))
-    if now.agents_may_approve and not before.agents_may_approve:
-        changes.append(("agents_may_approve", "agents may approve"))
-    return changes
+    asked_less = set(was.verify_scopes) - set(stop.verify_scopes) or was.verify_requirements > stop.verify_requirements
+    less_code = before.code_without_terminal > now.code_without_terminal
+    changes = [
+        (asked_less or stop.max_refusals < was.max_refusals, "hooks", "the end of a turn is checked less"),
+        (set(now.plan_files) - set(before.plan_files), "plan_files", "more files are never refused"),
+        (less_code, "code_without_terminal", "a person without a terminal needs no code"),
+        (now.agents_may_approve > before.agents_may_approve, "agents_may_approve", "agents may approve"),
+    ]
+    return [(field, why) for is_looser, field, why in changes if is_looser]
 
 
 def _never_as_strict(_was: Any, _now: Any) -> bool:
@@ -188,18 +185,18 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
 
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
-    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded_name(scope)))]
+    docs = (RULES_OF.get(state, bounded_name(scope)) for scope in (USER, project))
     # Rules that were accepted as they are written now change nothing.
-    outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
+    current = (settings.digest, settings.user.digest)
+    outdated = [doc for doc in docs if doc and doc.rules and doc.digest not in current]
     if not outdated:
         return settings
     key = tuple(doc.digest for doc in outdated)
     cache: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
     if key not in cache:
-        effective, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
-        if effective is not settings:
-            effective.__dict__["waiting"] = tuple(looser)
-        cache[key] = effective
+        cache[key], looser = settings.in_force(*map(settings_of_rules, outdated))
+        if cache[key] is not settings:
+            cache[key].__dict__["waiting"] = tuple(looser)
     return cache[key]
 
 
@@ -229,14 +226,13 @@ def _settings_of(_digest: str, packed: bytes) -> "GateSettings":
 def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
     for scope, rules in ((USER, settings.user), (event.project, settings)):
-        doc = RULES_OF.get(state, bounded_name(scope))
-        if (doc is None and not rules.rules) or (doc is not None and doc.digest == rules.digest):
+        doc = RULES_OF.get(state, bounded_name(scope)) or AcceptedRules()
+        if doc.digest == rules.digest or not (doc.digest or rules.rules):
             continue
         looser = loosened_rules(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
-        # It was written down already that these settings wait.
-        elif (doc and doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event, settings):
+        elif doc.waits_for(rules.digest) or _is_settling(event, settings):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)
@@ -266,7 +262,7 @@ def _changed_by_person(state: State, event: Event) -> bool:
     if not changed or (isinstance(data, HookPayload) and (data.claimed or data.left_running)):
         return False
     registry = live_sessions(state)
-    # Sessions that ended lately count: a change at the end of one is seen only afterwards.
+    # Recently ended sessions count: their last change is seen only afterwards.
     sessions = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
     return not any(session.was_busy(changed) for session in sessions if session)
 
@@ -275,7 +271,7 @@ def _changed_by_person(state: State, event: Event) -> bool:
 
 
 class StandIn(msgspec.Struct, frozen=True):
-    """Rules that refuse below a folder while the daemon cannot be reached; without rules: it is let through."""
+    """What hooks refuse below a folder while the daemon is unreachable; without rules: nothing."""
 
     folder: str
     rules: "tuple[Rule, ...]" = ()
@@ -287,18 +283,18 @@ MOST_SCOPES = 500
 
 
 def list_stand_ins(reader: Reader) -> list[StandIn]:
-    """Pauses first: where gates rest nothing is refused, also not without the daemon."""
+    """Pauses first, because they also hold without the daemon."""
     pauses = [_pause_stand_in(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     stand_ins = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
-        # Asked when a daemon starts: rules are in force whatever became of the marker file.
+        # At the daemon's start rules are in force even without the marker file.
         note_in_force()
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
             stand_ins.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
     # The rules of the innermost folder are asked first.
     stand_ins.sort(key=lambda one: -len(one.folder))
-    # A pause is of no use to a hook that has nothing to refuse.
+    # Without rules there is nothing to pause.
     return [*filter(None, pauses), *stand_ins] if stand_ins else []
 
 

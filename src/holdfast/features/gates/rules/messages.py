@@ -1,4 +1,4 @@
-"""How refusals, warnings and notices of the gates are worded. Text of a project that nobody trusted is fenced."""
+"""Texts of refusals, warnings and notices. Text of an untrusted project is fenced."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ OF_TEAM = Context("rules-of-the-team", "")
 
 
 def refusal_message(findings: Sequence[Finding], context: RequestContext, tool: str) -> str:
-    """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
+    """One message for all open requirements (O2-c). `tool` comes from the agent, so it is shortened."""
     what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
     return "\n".join([f"{what}: {_open_count(findings)}.", *_finding_lines(findings, context)])
 
@@ -34,7 +34,7 @@ def plain_name(name: str) -> str:
 
 
 def fence_foreign(text: str, source: str = FOREIGN.source) -> str:
-    """What a project says that nobody trusted, or a team, is data: fenced, attributed, without links."""
+    """Fences text of an untrusted project or a team, without links."""
     return wrap_context(Context(source, _LINK.sub("[link left out]", text)))
 
 
@@ -43,7 +43,7 @@ def repeated_refusal(findings: Sequence[Finding]) -> str:
 
 
 def not_done(findings: Sequence[Finding], context: RequestContext, left: int) -> str:
-    """On the end of a turn: the agent goes on, and knows when it will be let go."""
+    """Refuses the end of a turn, and says when the agent will be allowed to stop."""
     lines = [f"Not done yet: {_open_count(findings)}.", *_finding_lines(findings, context)]
     if left == 0:
         lines.append("If it cannot be resolved, say so: the next stop is let through.")
@@ -59,7 +59,7 @@ def bypass_line(one: Bypass) -> str:
 
 
 def bypass_message(seen: Sequence[Bypass]) -> str:
-    """Said once, at the next step after it was seen."""
+    """Shown once, at the next step."""
     lines = [f"- {bypass_line(one)}" for one in seen]
     return "\n".join(
         [
@@ -74,16 +74,11 @@ def let_go(findings: Sequence[Finding], times: int) -> str:
     return f"Allowed to stop after {times} refusals without progress. Still open: {_requirement_names(findings)}."
 
 
-def warning_message(finding: Finding) -> str:
-    return finding.rule.kind.warning(finding)
-
-
 def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
     """`scopes`: those that are asked for at the end of a turn."""
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
     lines += [_status_line(one, scopes) for one in findings[:MOST_LISTED]]
-    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
-        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
+    lines += _by_hand_line([one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)])
     if len(findings) > MOST_LISTED:
         lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
     if others:
@@ -100,7 +95,7 @@ def _open_count(findings: Sequence[Finding]) -> str:
 
 
 def _requirement_names(findings: Sequence[Finding]) -> str:
-    # The names of other people's rules are their words, too: they are only counted context.
+    # Names of foreign rules are foreign text: only count them.
     own = [one.rule.name for one in findings if not one.rule.foreign]
     more = len(findings) - len(own)
     return ", ".join(
@@ -109,20 +104,24 @@ def _requirement_names(findings: Sequence[Finding]) -> str:
 
 
 def _finding_lines(findings: Sequence[Finding], context: RequestContext) -> list[str]:
-    own = [one for one in findings if not one.rule.foreign]
-    others = [one for one in findings if one.rule.foreign]
-    team = [_finding_line(one, context, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
-    foreign = [
-        _finding_line(one, context, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)
-    ]
-    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
-    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
-    return [
-        *(_finding_line(one, context, len(findings)) for one in own),
-        *more,
-        *([fence_foreign("\n".join(foreign))] if foreign else ()),
-        *([fence_foreign("\n".join(team), OF_TEAM.source)] if team else ()),
-    ]
+    """Our own rules first, then those of a project that nobody trusted and of a team, each fenced."""
+    lines: dict[str, list[str]] = {"": [], FOREIGN.source: [], OF_TEAM.source: []}
+    for one in findings:
+        lines[_source(one.rule)].append(_finding_line(one, context, len(findings)))
+    by_hand = [one.rule.name for one in findings if not one.rule.foreign and by_hand_too(one.rule)]
+    own = lines.pop("") + _by_hand_line(by_hand)
+    return own + [fence_foreign("\n".join(texts), source) for source, texts in lines.items() if texts]
+
+
+def _source(rule: Rule) -> str:
+    """Where a rule's words come from; empty for the user."""
+    if not rule.foreign:
+        return ""
+    return OF_TEAM.source if rule.name.startswith(TEAM_PREFIX) else FOREIGN.source
+
+
+def _by_hand_line(names: list[str]) -> list[str]:
+    return [f"By hand: holdfast gate satisfy {' '.join(names)}"] if names else []
 
 
 def _finding_line(finding: Finding, context: RequestContext, of: int) -> str:
@@ -137,7 +136,7 @@ def _finding_line(finding: Finding, context: RequestContext, of: int) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The first line that says something; a heading repeats the name."""
+    """The first line that is not a heading."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return lines[0][:160] if lines else ""
 
@@ -147,7 +146,7 @@ def _indent_text(text: str) -> str:
 
 
 def fill_placeholders(text: str, finding: Finding, context: RequestContext) -> str:
-    """The seed's `{placeholders}`; what is not known stays as it is written."""
+    """Fills `{placeholders}` of the original framework; unknown ones stay."""
     spec = finding.rule.spec
     skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
     placeholders: dict[str, str | int] = {

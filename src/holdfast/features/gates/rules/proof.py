@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 replace = msgspec.structs.replace
 EVERYTHING = ("**",)
 _REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]+$")
-"""What people write beside a run: no source."""
+"""Reports that people write next to a run; no source."""
 _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
 
 _NO_CODE = re.compile(
     r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif)$|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
 )
-"""Files beside the code, that no test run is expected to reach."""
+"""Files that no test run is expected to cover."""
 _THAT_PASSED = " that passed"
 _RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
 
@@ -53,11 +53,11 @@ class ProofQuestion:
         self._found: dict[Evidence, list[RunFact]] = {}
 
     def missing(self) -> str:
-        """What is not proven, in words; empty when all of it is."""
+        """What is not proven, as text; empty if all is."""
         return next((why for one in self._evidence if (why := self._missing(one))), "")
 
     def proven(self) -> str:
-        """In words: `proven`, and whose run it was where it was another session's."""
+        """`proven`, with the session if it was another one."""
         whose = [fact.session for one in self._evidence if (fact := self._proof(one))]
         theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
@@ -68,7 +68,7 @@ class ProofQuestion:
         return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
 
     def changed_tests(self) -> list[str]:
-        """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
+        """Tests edited before the run that proves it, for a person to review."""
         proofs = [fact for one in self._evidence if (fact := self._proof(one))]
         return [
             path.removeprefix(f"{self.project}/")
@@ -77,7 +77,7 @@ class ProofQuestion:
         ]
 
     def latest(self) -> list[RunFact]:
-        """For each part of it the newest fact."""
+        """The newest fact for each evidence."""
         return [fact for one in self._evidence if (fact := self._newest(one))]
 
     def _missing(self, one: Evidence) -> str:
@@ -86,6 +86,10 @@ class ProofQuestion:
         what, newest = _describe_evidence(one), self._newest(one)
         if newest is None or newest.seq <= self.used:
             return f"no {what} is on record"
+        return self._why_not(one, newest, what) or self._why_changed(one, newest, what)
+
+    def _why_not(self, one: Evidence, newest: RunFact, what: str) -> str:
+        """Why the run itself does not count."""
         run = what.removesuffix(_THAT_PASSED)
         if newest.outcome == 0:
             return f"the last {run} failed"
@@ -96,16 +100,18 @@ class ProofQuestion:
         if self._is_too_old(one, newest):
             return f"the last {what} is older than {one.within} s"
         if newest.dir == UNKNOWN_FOLDER:
-            return f"where the last {run} ran cannot be told: run it from the root, or with the folder written out"
+            return f"it is unknown where the last {run} ran: run it from the root, or with the folder written out"
         if where := self._unreached(one, newest):
             return f"the last {run} ran in {' and '.join(newest.reach)} and says nothing of {where}"
+        return ""
+
+    def _why_changed(self, one: Evidence, newest: RunFact, what: str) -> str:
+        run = what.removesuffix(_THAT_PASSED)
         if self._is_still_so(one, newest) and (failed := self._unhealed(one, newest)):
             return f"{_selection_text(failed)} failed on the same files, and the last {run} does not include it"
-        return (
-            f"{self._change(one, newest)} changed after the last {what}"
-            if self._knows(one, newest)
-            else self._unknown(what)
-        )
+        if self._knows(one, newest):
+            return f"{self._change(one, newest)} changed after the last {what}"
+        return self._unknown(what)
 
     def _unknown(self, what: str) -> str:
         ago = max(0, self.now - self.content_at) // 1000
@@ -113,23 +119,24 @@ class ProofQuestion:
         return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
 
     def _proof(self, one: Evidence) -> RunFact | None:
-        """The newest run that counts. On the very same content anybody's does."""
-        candidates = [
+        """The newest run that counts. On the same content any session's run does."""
+        candidates = [fact for fact in self._candidates(one) if self._counts(one, fact)]
+        # Edits tell only where no content was compared.
+        compared = bool(self.content) and any(fact.content for fact in candidates)
+        proofs = [
             fact
-            for fact in self._candidates(one)
-            if fact.passed
-            and fact.seq > self.used
-            and not self._is_too_old(one, fact)
-            and not self._undone(one, fact)
-            and fact.dir != UNKNOWN_FOLDER
-            and not self._unreached(one, fact)
-            and not self._unhealed(one, fact)
+            for fact in candidates
+            if self._is_same_content(one, fact) or (not compared and self._is_own_and_current(one, fact))
         ]
-        same = [fact for fact in candidates if self._is_same_content(one, fact)]
-        own = [fact for fact in candidates if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
-        if self.content and any(fact.content for fact in candidates):
-            own = []
-        return max(same + own, default=None, key=lambda fact: fact.seq)
+        return max(proofs, default=None, key=lambda fact: fact.seq)
+
+    def _is_own_and_current(self, one: Evidence, fact: RunFact) -> bool:
+        return self._is_ours(fact) and not fact.content and not self._change(one, fact)
+
+    def _counts(self, one: Evidence, fact: RunFact) -> bool:
+        used = fact.seq <= self.used or self._is_too_old(one, fact)
+        unsure = fact.dir == UNKNOWN_FOLDER or self._undone(one, fact) or self._unreached(one, fact)
+        return fact.passed and not used and not unsure and not self._unhealed(one, fact)
 
     def _newest(self, one: Evidence) -> RunFact | None:
         candidates = self._candidates(one)
@@ -143,28 +150,35 @@ class ProofQuestion:
         """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
         if WHOLE_TREE in fact.changed_after:
             return "the worktree"
-        root = f"{self.project}/"
-        full = {name: name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after}
-        inside = [(name, path) for name, path in full.items() if path.startswith(root)]
+        undone = (name for name in fact.changed_after if self._is_undone(one, fact, name))
+        return next(undone, "").removeprefix(f"{self.project}/").removeprefix("./")
+
+    def _is_undone(self, one: Evidence, fact: RunFact, name: str) -> bool:
+        path = name if name.startswith("/") else f"{self.project}/{name.removeprefix('./')}"
+        if not path.startswith(f"{self.project}/") or _REPORT.search(path):
+            return False
         # A test that was swapped for the run undoes it too, whatever files the rule covers.
-        covered = (p for n, p in inside if n in fact.put_back or any_matches(one.after_edit, p, self.project))
-        return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
+        return name in fact.put_back or any_matches(one.after_edit, path, self.project)
 
     def _unreached(self, one: Evidence, fact: RunFact) -> str:
-        """What it covers and the run says nothing of: other folders, or files that were edited in others."""
+        """What the rule covers but the run does not: folders, or files edited there."""
         if not fact.reach or reaches_globs(fact.reach, one.after_edit):
             return ""
         if not touches_globs(fact.reach, one.after_edit):
             return ", ".join(one.after_edit)
         # It ran in a part of what is covered: the edits elsewhere need a run of their own.
-        passed = [other for other in self._candidates(one) if other.passed]
-        for path, seq in self.facts.edits.items():
-            inside = path.removeprefix(f"{self.project}/")
-            if _NO_CODE.search(inside) or not any_matches(one.after_edit, path, self.project):
-                continue
-            if not any(run.seq > seq and (not run.reach or reaches_path(run.reach, inside)) for run in passed):
-                return inside
-        return ""
+        covered = ((path, seq) for path, seq in self.facts.edits.items() if self._is_covered_code(one, path))
+        inside = ((path.removeprefix(f"{self.project}/"), seq) for path, seq in covered)
+        return next((path for path, seq in inside if not self._is_reached(one, path, seq)), "")
+
+    def _is_covered_code(self, one: Evidence, path: str) -> bool:
+        inside = path.removeprefix(f"{self.project}/")
+        return not _NO_CODE.search(inside) and any_matches(one.after_edit, path, self.project)
+
+    def _is_reached(self, one: Evidence, path: str, seq: int) -> bool:
+        """Whether a run that passed since the edit reaches the file."""
+        passed = (run for run in self._candidates(one) if run.passed and run.seq > seq)
+        return any(not run.reach or reaches_path(run.reach, path) for run in passed)
 
     def _unhealed(self, one: Evidence, fact: RunFact) -> RunFact | None:
         """A failure on the same content that neither this run nor a later one includes: `pytest` fails, `pytest
@@ -178,22 +192,21 @@ class ProofQuestion:
         return None
 
     def _is_still_so(self, one: Evidence, fact: RunFact) -> bool:
-        """Nothing that it covers changed since that run, as far as is known."""
+        """Whether nothing it covers changed since that run, as far as is known."""
         if fact.content and self.content:
             return self._is_same_content(one, fact)
         return not self._change(one, fact)
 
     def _is_same_content(self, one: Evidence, fact: RunFact) -> bool:
-        key = _evidence_key(one)
+        key = globs_key(one.after_edit)
         return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
 
     def _knows(self, one: Evidence, fact: RunFact) -> bool:
         """Whether the contents can be compared, or neither was ever looked at and edits tell."""
-        key = _evidence_key(one)
+        key = globs_key(one.after_edit)
         return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
     def _candidates(self, one: Evidence) -> list[RunFact]:
-        """Asked of each of them again: the facts of one question are the same all the time."""
         found = self._found.get(one)
         if found is None:
             found = self._found[one] = self._find_candidates(one)
@@ -219,7 +232,7 @@ class ProofQuestion:
         return fact.session == self.session if self.session else fact.branch == self.branch
 
     def _change(self, one: Evidence, fact: RunFact) -> str:
-        """What was edited after that run, as far as tool calls told."""
+        """What was edited after that run, according to tool calls."""
         since = fact.seq
         for path, seq in reversed(self.facts.edits.items()):
             if seq > since and (path == SOMEWHERE or any_matches(one.after_edit, path, self.project)):
@@ -237,7 +250,7 @@ def _overlap(one: RunFact, other: RunFact) -> bool:
 
 
 def _includes(run: RunFact, failed: RunFact) -> bool:
-    """Whether the run had everything in it that failed."""
+    """Whether the run included everything that failed."""
     if _RERUNS_FAILED.intersection(run.operands) or (run.dir, run.operands) == (failed.dir, failed.operands):
         return True
     if not run.operands:
@@ -250,8 +263,9 @@ def _selection_text(fact: RunFact) -> str:
     return f"a run of {' '.join(fact.operands)}" if fact.operands else "a run of all tests"
 
 
-def _evidence_key(one: Evidence) -> str:
-    return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
+def globs_key(globs: tuple[str, ...]) -> str:
+    """Under which the content of these files is kept; all files are kept under the empty name."""
+    return "" if globs == EVERYTHING else content_key(globs)
 
 
 def _describe_evidence(one: Evidence) -> str:

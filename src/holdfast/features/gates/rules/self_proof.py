@@ -1,14 +1,16 @@
 """Commands that bring their own proof: `pytest && git commit`."""
 
-from typing import Any
+from collections.abc import Iterable
 
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.analysis.shell.flow import TERMINAL, Path
 from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import tested_folder, touches_globs
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
-from holdfast.features.gates.evidence import command_matches, is_real_run, reach_in, reading_of
+from holdfast.features.gates.evidence import command_matches, reach_in
 from holdfast.features.gates.kinds.evidence import Evidence, evidence_of
+from holdfast.features.gates.looking import is_real_run, reading_of
 from holdfast.features.gates.rules.triggers import Rule
 
 
@@ -22,30 +24,29 @@ def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
 
 
 def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
-    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
-    proofs = [
-        c.invocation.index
-        for c in analysis.commands
-        if _is_proof(c, one) and (not acts or _ran_where_it_counts(c, one, project))
-    ]
-    if not proofs:
-        return False
+    acts = {command.invocation.index for command in analysis.commands if rule.is_about(reading_of(command))}
+    proofs = [command for command in analysis.commands if _is_proof(command, one)]
     if not acts:
         # Without the act in the line, every way on which it may succeed must have passed the proof.
-        return all(_proof_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
-    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
-    # Nothing may be written on a way that reaches the act: it would not be what was proven.
-    return all(_proof_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
-        path.outputs.keys() - {"terminal"} for path in reached
+        return _all_pass(proofs, filter(_may_succeed, analysis.paths))
+    reached = [path for path in analysis.paths if path.ran.keys() & acts]
+    # Nothing may be written on a path that reaches the act: it would not be what was proven.
+    sinks = set().union(*(path.outputs for path in reached))
+    return sinks <= {TERMINAL} and _all_pass(
+        [proof for proof in proofs if _ran_where_it_counts(proof, one, project)], reached
     )
+
+
+def _all_pass(proofs: list[ShellCommand], paths: Iterable[Path]) -> bool:
+    """Whether on each of these ways one of the proofs ran and passed."""
+    indexes = [proof.invocation.index for proof in proofs]
+    return bool(proofs) and all(any(i in path.ran and path.assumed.get(i) == 0 for i in indexes) for path in paths)
 
 
 def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
     invocation = command.invocation
-    real = (
-        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
-    )
-    return real and is_real_run(command.words) and command_matches(reading_of(command), one.command)
+    unsure = invocation.tampered or invocation.shadowed or invocation.background or command.ran is Ran.NO
+    return not unsure and is_real_run(command.words) and command_matches(reading_of(command), one.command)
 
 
 def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -> bool:
@@ -54,16 +55,12 @@ def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -
     return UNKNOWN in folder or touches_globs(reach_in(project, "", [tested_folder(folder)]), one.after_edit)
 
 
-def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
-    return any(index in ran and assumed.get(index) == 0 for index in proofs)
-
-
-def _may_succeed(path: Any) -> bool:
+def _may_succeed(path: Path) -> bool:
     status = path.status
     if status.kind == "of":
         # Unless something else is assumed, the last program is taken to succeed.
         path.assumed.setdefault(status.invocation, 0)
-        return bool(path.assumed[status.invocation] == 0)
+        return path.assumed[status.invocation] == 0
     return not (status.kind == "code" and status.code != 0)
 
 

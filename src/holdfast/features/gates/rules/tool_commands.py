@@ -1,36 +1,53 @@
-"""The command line that a tool call stands for: of a shell as it is, of a tool of an MCP server by its name and its input."""
+"""The command line behind a tool call: as it is for a shell, by name and input for an MCP tool."""
 
+import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
+
+import msgspec
 
 from holdfast.analysis.shell.nested_commands import as_powershell
 from holdfast.analysis.shell.program_code import shell_of_code
 from holdfast.analysis.shell.recipes import EDITOR_TASK
+from holdfast.core.data_files import load_data
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.lazy import lazy_pattern
 
-_COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
-CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
-# Tools that run a text or type it into a terminal, by a word of their name; those of a browser type into pages.
-_RUNNING_TOOL = lazy_pattern(
-    r"(?:^|_)(?:exec|execute|run|eval|evaluate|spawn|invoke|process|terminal|shell|repl|command|keys|send_text|send_input|type|stdin|python|node|bash)(?:_|$)"
-)
-_BROWSER = lazy_pattern(r"browser|page|playwright|puppeteer|chrome|element|selenium|devtools")
-_TEXT_KEY = lazy_pattern(
-    r"(?i)^(?:input|keys?|text|data|lines?|argv|args|arguments|cell|source|expression|statement|snippet|\w*(?:cmd|command|script|code|shell)\w*)$"
-)
-_CODE_KEY = lazy_pattern(r"(?i)code|source|cell|expression|statement|snippet|script")
-# Keys whose value is the verb of what the tool is named after: `git_ops {action: commit}`, `make run {target: deploy}`.
-_VERB_KEYS = frozenset(("action", "operation", "verb", "subcommand", "target", "task", "recipe", "goal"))
-# Tools that run a task of the editor by its name (`run_task {id: "shell: ship"}`), and where they have that name.
-_RUNS_TASK = lazy_pattern(r"(?:^|_)(?:run|execute|start)_(?:\w+_)?tasks?(?:_|$)")
-_TASK_NAMES = ("task", "label", "id", "name", "task_name", "taskName", "task_label", "taskLabel", "taskId")
+_CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 _TASK_TYPE = lazy_pattern(r"^(?:shell|process|npm|workspace): ")
-# Servers that are not called as the program that they stand for.
-_PROGRAMS = {"kubernetes": "kubectl", "k8s": "kubectl"}
 LONGEST_VERB = 80
+
+
+class Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`tools.toml`, which says what the fields mean."""
+
+    writes: str
+    reads: str
+    runs: str
+    browsers: str
+    runs_task: str
+    task_names: str
+    path_key: str
+    content_key: str
+    text_key: str
+    code_key: str
+    command_keys: str
+    verb_keys: str
+    programs: dict[str, str]
+    actions: dict[str, str]
+
+
+@cache
+def tools() -> Tools:
+    return load_data(__file__, "tools", Tools)
+
+
+@cache
+def action_of_tool() -> dict[str, str]:
+    return {tool: action for action, names in tools().actions.items() for tool in names.split()}
 
 
 def command_of(event: Event) -> str:
@@ -46,21 +63,37 @@ def command_of(event: Event) -> str:
     return "\n".join(_texts_to_run(data.input))
 
 
+def plain_name(name: str) -> str:
+    """`runCommand` and `run-command` are `run_command`."""
+    return _CAMEL.sub("_", name.rpartition("__")[2]).lower().replace("-", "_")
+
+
+def has_word(name: str, words: str) -> bool:
+    """`name` is plain; a word may be two of them, as in `send_text`."""
+    return any(f"_{word}_" in f"_{name}_" for word in words.split())
+
+
+def _first_value(tool_input: dict[str, Any], keys: str) -> Any:
+    return next((tool_input[key] for key in keys.split() if tool_input.get(key)), "")
+
+
 def _input_command(tool_input: dict[str, Any]) -> str:
-    command = next((tool_input[key] for key in _COMMAND_KEYS if tool_input.get(key)), "")
-    if isinstance(command, list):
-        # Quoted, so that a word with a blank stays one word.
-        command = shlex.join(str(word) for word in command)
+    command = _joined(_first_value(tool_input, tools().command_keys))
     arguments = tool_input.get("args") or tool_input.get("arguments")
-    if isinstance(command, str) and command and isinstance(arguments, list):
-        command = " ".join([command, shlex.join(str(word) for word in arguments)])
-    return command if isinstance(command, str) else ""
+    return f"{command} {_joined(arguments)}" if command and isinstance(arguments, list) else command
+
+
+def _joined(value: Any) -> str:
+    """The words of a list are quoted, so that a word with a blank stays one word."""
+    if isinstance(value, list):
+        return shlex.join(str(word) for word in value)
+    return value if isinstance(value, str) else ""
 
 
 def _editor_task(tool: str, tool_input: dict[str, Any]) -> str:
-    if not _RUNS_TASK.search(_plain_name(tool.rpartition("__")[2])):
+    if not re.search(tools().runs_task, plain_name(tool)):
         return ""
-    task = next((tool_input[key] for key in _TASK_NAMES if tool_input.get(key)), "")
+    task = _first_value(tool_input, tools().task_names)
     # A task that is made and run at once comes whole.
     if isinstance(task, dict):
         return _input_command(task)
@@ -68,39 +101,32 @@ def _editor_task(tool: str, tool_input: dict[str, Any]) -> str:
 
 
 def _runs_text(tool: str) -> bool:
-    name = _plain_name(tool.rpartition("__")[2])
-    return bool(_RUNNING_TOOL.search(name)) and not _BROWSER.search(tool.lower())
+    return has_word(plain_name(tool), tools().runs) and not re.search(tools().browsers, tool.lower())
 
 
 def _texts_to_run(tool_input: dict[str, Any]) -> Iterator[str]:
     for key, value in tool_input.items():
-        if not _TEXT_KEY.match(key):
-            continue
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            yield shlex.join(value)
-        elif isinstance(value, str) and _CODE_KEY.search(key):
-            yield shell_of_code(value)
-            # Notebooks: a line behind `!` is one of the shell.
-            yield from (line.strip()[1:] for line in value.splitlines() if line.strip().startswith(("!", "%sx ")))
-        elif isinstance(value, str):
-            yield value
+        if re.match(tools().text_key, key):
+            is_code = isinstance(value, str) and re.search(tools().code_key, key)
+            yield from _code_lines(value) if is_code else [_joined(value)]
+
+
+def _code_lines(code: str) -> list[str]:
+    # Notebooks: a line behind `!` is one of the shell.
+    lines = (line.strip() for line in code.splitlines())
+    return [shell_of_code(code), *(line[1:] for line in lines if line.startswith(("!", "%sx ")))]
 
 
 def named_acts(event: Event) -> tuple[str, ...]:
     """`mcp__git__git_commit` and `mcp__git__commit` are both `git commit`."""
     data = event.data
-    server, _, name = event.tool.rpartition("__")
-    words = _plain_name(name).replace("_", " ")
+    words = plain_name(event.tool).replace("_", " ")
+    server = event.tool.rpartition("__")[0]
     program = server.rpartition("__")[2].lower()
-    program = _PROGRAMS.get(program, program)
+    program = tools().programs.get(program, program)
     acts = [words, f"{program} {words}"] if server else [words]
-    verbs = [value for key, value in data.input.items() if key in _VERB_KEYS] if isinstance(data, ToolPayload) else []
-    for verb in verbs:
+    verb_keys = tools().verb_keys.split() if isinstance(data, ToolPayload) else []
+    for verb in (data.input.get(key) for key in verb_keys if isinstance(data, ToolPayload)):
         if isinstance(verb, str) and len(verb) <= LONGEST_VERB:
             acts += [f"{words.partition(' ')[0]} {verb}", f"{program} {verb}"]
     return tuple(acts)
-
-
-def _plain_name(name: str) -> str:
-    """`runCommand` and `run-command` are `run_command`."""
-    return CAMEL.sub("_", name).lower().replace("-", "_")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
-    """Computed once per event, although enrich, derive and decide all ask."""
+    """Computed once per event; enrich, derive and decide all ask."""
     last = settings.index.last
     # By the identity of the payload: the event object is replaced when it gets its sequence number.
     if last[0] is not event.data:
@@ -42,12 +42,12 @@ def _is_exempt(settings: "GateSettings", event: Event) -> bool:
             and not acts_of(event).readings
         )
     readings = acts_of(event).readings
-    # The blank behind it keeps `holdfast gatekeeper` out.
+    # The blank excludes `holdfast gatekeeper`.
     return bool(readings) and all(f"{one} ".startswith("holdfast gate ") for one in readings)
 
 
 def _is_resolution(rule: Rule, event: Event) -> bool:
-    """The very thing the requirement asks for: its skill, or the command that would be its proof."""
+    """Whether the call is what the requirement asks for: its skill, or the proof itself."""
     data = event.data
     if not isinstance(data, ToolPayload):
         return False

@@ -1,9 +1,10 @@
-"""A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
+"""A compiled requirement: what triggers it, what resolves it, where it refuses."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,33 +14,27 @@ from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.gates.rules.tool_commands import command_of, named_acts
+from holdfast.features.gates.events import ACTING, action_of
+from holdfast.features.gates.rules.tool_commands import action_of_tool, command_of, named_acts
 
 if TYPE_CHECKING:
     from holdfast.features.gates.kinds.base import RequirementKind
     from holdfast.features.gates.settings import Requirement, Trigger
 
 CLAUDE = "claude-code"
-ACTION_OF = {
-    **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
-    **dict.fromkeys(("Bash", "PowerShell"), "shell"),
-    **dict.fromkeys(("Agent", "Task"), "agent"),
-    **dict.fromkeys(("Skill", "SlashCommand"), "skill"),
-    **dict.fromkeys(("EnterPlanMode", "ExitPlanMode"), "plan"),
-    **dict.fromkeys(("WebFetch", "WebSearch"), "web"),
-    **dict.fromkeys(("Glob", "Grep"), "search"),
-    "Read": "read",
-}
-"""Rules are written in Claude Code's names and hold in every agent: there they go by what the tool does."""
-ACTIONS = frozenset(ACTION_OF.values()) | {"mcp", "todo", "ask", "other"}
 # Agents and MCP servers bring tools of any name; the table is emptied when it holds so many.
 MOST_TOOLS = 500
 Test = Callable[[Event], bool]
 
 
+@cache
+def actions() -> frozenset[str]:
+    return frozenset(action_of_tool().values()) | {"mcp", "todo", "ask", "other"}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """One way to trigger a rule: by the tool, and then, where asked for, by what it is about to do."""
+    """One trigger: by the tool and, optionally, by what it is about to do."""
 
     named: Test
     more: Test | None = None
@@ -56,7 +51,7 @@ class Rule:
     at_stop: bool
     patterns: tuple[re.Pattern[str], ...] = ()
     foreign: bool = False
-    """Its words come from a project that nobody trusted."""
+    """Its text comes from an untrusted project."""
 
     @property
     def scope(self) -> str:
@@ -70,7 +65,7 @@ class Rule:
         return self.at_stop and (self.kind.always_at_stop or self.scope in scopes)
 
     def is_about(self, reading: str) -> bool:
-        """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
+        """Whether a reading (`command_effects`) matches its command patterns."""
         return any(_matches_reading(pattern, reading) for pattern in self.patterns)
 
     def resolved_by(self, skill: str) -> bool:
@@ -81,7 +76,7 @@ def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreig
     ways = tuple(_trigger_way(one, spec, kind.protected_branches(spec)) for one in spec.trigger_tools)
     at_tool, at_stop = kind.checked_at(spec)
     if spec.check:
-        # What the settings say goes before what the kind does by default.
+        # The settings override the kind's default.
         at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
     skills = _resolving_skills(spec)
     return Rule(name, spec, kind, ways, skills, at_tool, at_stop, _command_patterns(spec), foreign)
@@ -99,19 +94,18 @@ def _resolving_skills(spec: "Requirement") -> frozenset[str]:
 
 
 def _trigger_way(trigger: "str | Trigger", spec: "Requirement", protected: Sequence[str]) -> Way:
-    tool = trigger if isinstance(trigger, str) else trigger.tool
-    pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
-    paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
-    # A tool that is not known may run commands as well.
-    if pattern and _tool_action(tool) in ("shell", ""):
+    tool, pattern, paths = trigger, spec.command_pattern, spec.paths
+    if not isinstance(tool, str):
+        pattern, paths, tool = tool.command_pattern or pattern, tool.paths or paths, tool.tool
+    action = _tool_action(tool)
+    # An unknown tool may run commands too.
+    if pattern and action in ("shell", ""):
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
-    if protected and _tool_action(tool) == "edit":
-        return Way(_names_tool(tool), _branch_test(protected))
-    if _tool_action(tool) == "edit":
-        return Way(_names_tool(tool), _edits_something)
-    return Way(_names_tool(tool))
+    if action != "edit":
+        return Way(_names_tool(tool))
+    return Way(_names_tool(tool), _branch_test(protected) if protected else _edits_something)
 
 
 _UNSEEN_EDITS = lazy_pattern(
@@ -136,7 +130,7 @@ def switched_branch(event: Event) -> str:
 
 
 def _branch_test(protected: Sequence[str]) -> Test:
-    """`git checkout -b topic && …`: files are carried over to the branch that the command ends on."""
+    """After `git checkout -b topic && …` edits belong to the new branch."""
 
     def test(event: Event) -> bool:
         branch = switched_branch(event)
@@ -148,25 +142,25 @@ def _branch_test(protected: Sequence[str]) -> Test:
 
 def _names_file(event: Event, name: str) -> bool:
     """`git checkout src/app.py` switches nothing: what it names is written."""
-    # Names of branches seldom have a suffix; names of files do.
+    # Branch names rarely have a suffix; file names do.
     return any(path.endswith(f"/{name}") for path in written_paths(event)) or "." in name.rpartition("/")[2]
 
 
 def _edits_worktree(event: Event) -> bool:
-    """A branch is about the files of its worktree, not about notes elsewhere."""
+    """Only files of the worktree count for a branch."""
     if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
         return True
     paths = changed_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
-    return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
+    return any(path.startswith(f"{root}/") for path in paths) if paths else action_of(event) == "edit"
 
 
 def _edits_something(event: Event) -> bool:
-    return _action_of(event) == "edit" or bool(changed_paths(event))
+    return action_of(event) == "edit" or bool(changed_paths(event))
 
 
 def _tool_action(tool: str) -> str:
-    return tool if tool in ACTIONS else ACTION_OF.get(tool, "")
+    return tool if tool in actions() else action_of_tool().get(tool, "")
 
 
 def _names_tool(tool: str) -> Test:
@@ -175,29 +169,21 @@ def _names_tool(tool: str) -> Test:
         # A rule for `Edit` holds for that tool and for tools that Claude Code does not have;
         # a rule for the action `edit` holds for everything that may write.
         return lambda event: (
-            event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
+            event.tool == tool
+            or (action_of(event) in ACTING and (tool in actions() or event.tool not in action_of_tool()))
         )
-    if tool in ACTIONS:
-        return lambda event: _action_of(event) == action
+    if tool in actions():
+        return lambda event: action_of(event) == action
     if not action:
         return lambda event: event.tool == tool
     # Claude Code names its tools exactly; for other agents it counts what the tool does.
-    return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
+    return lambda event: event.tool == tool or (event.agent != CLAUDE and action_of(event) == action)
 
 
 def _names_command_tool(tool: str) -> Test:
     """Also tools of MCP servers: those that run commands, and those named after one (`git_commit`)."""
     named = _names_tool(tool)
-    return lambda event: named(event) or _action_of(event) in ("mcp", "other")
-
-
-def _action_of(event: Event) -> str:
-    return event.data.action if isinstance(event.data, ToolPayload) else ""
-
-
-def _is_edit(event: Event) -> bool:
-    """An edit tool, or a command or MCP tool that writes files (what those write is tested then)."""
-    return _action_of(event) in ("edit", "shell", "mcp", "other")
+    return lambda event: named(event) or action_of(event) in ("mcp", "other")
 
 
 def acts_of(event: Event) -> CommandActs:
@@ -213,9 +199,9 @@ def acts_of(event: Event) -> CommandActs:
 
 
 NO_ACTS = CommandActs()
-# A pattern with signs of the shell is meant for the line as it is typed.
+# A pattern with shell syntax is matched against the typed line.
 _SHELL_SYNTAX = lazy_pattern(r"\\\||\\>|>|<|&&|;|\\\$\\\(|\$\(|`|\[\|\]")
-# Programs whose arguments are text to look for or to show.
+# Programs whose arguments are text to search for or show.
 _LISTENERS = frozenset(
     "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()
 )
@@ -227,7 +213,7 @@ def _unquoted(command: str) -> str:
 
 
 def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
-    # A line that cannot be parsed is searched as text: too much rather than too little.
+    # A line that cannot be parsed is searched as text.
     if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
         return any(
             pattern.search(" ".join(text.split())) for text in (command, _unquoted(command) if acts.problem else "")
@@ -263,8 +249,8 @@ def _command_test(pattern: re.Pattern[str]) -> Test:
 
 
 def _made_folders(event: Event) -> tuple[str, ...]:
-    """An empty folder is nothing that git or a reader of the project sees."""
-    readings = acts_of(event).readings if _action_of(event) == "shell" else ()
+    """Folders that the call only creates; git does not see them."""
+    readings = acts_of(event).readings if action_of(event) == "shell" else ()
     # From the readings, because `written` names folders and files alike.
     made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
     return tuple(f"/{name.strip('./')}" for name in made)
@@ -292,7 +278,7 @@ def written_paths(event: Event) -> list[str]:
 
 
 def _unresolved_writes(event: Event) -> list[str]:
-    """Of events that were recorded before files behind links were looked up."""
+    """For events recorded before links were resolved."""
     return [path for path in acts_of(event).writes if path.startswith("/")]
 
 
@@ -320,7 +306,7 @@ Candidate = tuple[Rule, tuple[Test | None, ...]]
 
 
 class Index:
-    """Which rules a tool can trigger at all: found once per tool, so that most calls cost one lookup."""
+    """The rules that each tool can trigger, computed once per tool."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self._rules = rules
@@ -340,8 +326,8 @@ class Index:
         return rules
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
-        # What a rule is named by differs only between Claude Code and all others.
-        key = (event.tool, _action_of(event), event.agent == CLAUDE)
+        # Tool names are matched differently only for Claude Code.
+        key = (event.tool, action_of(event), event.agent == CLAUDE)
         candidates = self._known.get(key)
         if candidates is None:
             if len(self._known) >= MOST_TOOLS:

@@ -1,8 +1,8 @@
-"""The documents of the gates and how events change them: who is satisfied, what a session did, who is alive, what a person should see."""
+"""The documents of the gates and their reducers; here the session's own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,47 +14,21 @@ from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates.events import (
-    ATTENTION,
-    BRANCH,
-    FACTS,
-    LIVE,
-    PAUSE,
-    RULES,
-    SESSION,
-    SESSION_OVER,
-    SPENT,
-    SUBSCRIBED_KINDS,
-    branch_of,
-    keys,
-    repo_or_project,
-)
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.gates import events
+from holdfast.features.gates.events import SESSION_OVER, SUBSCRIBED_KINDS, branch_of, keys, repo_or_project
 from holdfast.features.gates.evidence import Facts, reduce_facts
-from holdfast.features.gates.state.attention import (
-    AcceptedRules,
-    Attention,
-    Pause,
-    reduce_attention,
-    reduce_pause,
-    reduce_rules,
-)
-from holdfast.features.gates.state.branches import (
-    BranchState,
-    Document,
-    LiveSessions,
-    reduce_branch,
-    reduce_registry,
-    replace,
-)
+from holdfast.features.gates.state import attention, branches
+from holdfast.features.gates.state.attention import AcceptedRules, Attention, Pause
+from holdfast.features.gates.state.branches import BranchState, Document, LiveSessions, replace
 from holdfast.features.gates.state.spending import Spending, reduce_spending
-
-# What one session did and was refused, and what of it counts for the next question.
 
 # Bounds of one document; the oldest entries go first.
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
 # Clocks of files and of hooks differ by some milliseconds.
 MARGIN_MS = 100
+DOCUMENT_PAGE = 200
+D = TypeVar("D", bound=Any)
 
 
 class ToolCall(Document, frozen=True):
@@ -63,7 +37,7 @@ class ToolCall(Document, frozen=True):
     began: int
     ended: int = 0
     read: dict[str, str] = {}
-    """What scripts and recipes that it runs held when it was looked at, as digests, by the names of `meanings`."""
+    """Digests of the scripts and recipes it runs, when it was checked, by their names in `meanings`."""
 
 
 class Bypass(Document, frozen=True):
@@ -148,7 +122,7 @@ def _call_started(doc: GateSession, event: Event) -> GateSession:
     assert isinstance(data, ToolPayload)
     call = ToolCall(began=event.at, read=digest_meanings(data.meanings) if data.meanings else {})
     calls = with_newest(doc.calls, data.call or str(event.seq), call, MOST_CALLS)
-    # A call that was not looked at tells no refs; the last ones known stay.
+    # A call without refs keeps the last known ones.
     return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
 
 
@@ -166,7 +140,7 @@ def _call_ended(doc: GateSession, event: Event) -> GateSession:
 
 
 def _apply_undelivered(doc: GateSession, event: Event) -> GateSession:
-    """A refusal that did not arrive: the call runs after all. One that the hook refused by itself never ran."""
+    """An undelivered refusal lets the call run; a refusal by the hook itself does not."""
     data = event.data
     if not isinstance(data, AnswerUndelivered) or not data.call:
         return doc
@@ -195,7 +169,7 @@ def _apply_activity(doc: GateSession, event: Event) -> GateSession:
 
 
 def _apply_prompt(doc: GateSession, event: Event) -> GateSession:
-    """A person spoke: what was refused before is a new matter."""
+    """A prompt of a person resets the count of refusals."""
     doc = _without_open_calls(_apply_activity(doc, event), event.at)
     synthetic = isinstance(event.data, PromptSubmitted) and event.data.synthetic
     return doc if synthetic else replace(doc, stops=0, stop_names=[])
@@ -231,7 +205,7 @@ def _apply_cleared(doc: GateSession, event: Event) -> GateSession:
 
 
 def _without_open_calls(doc: GateSession, at: int) -> GateSession:
-    """When a turn is over no call runs any more."""
+    """No call outlives its turn."""
     closed = {call: one if one.ended else replace(one, ended=at) for call, one in doc.calls.items()}
     return replace(doc, calls=closed) if closed else doc
 
@@ -247,7 +221,7 @@ class OpenRequirement(Record):
 
 
 class GateDetail(Record):
-    """What an answer of the gates was about, as `decision.made` keeps it in `details`."""
+    """What an answer was about; stored in the `details` of `decision.made`."""
 
     gate: str = ""
     """refused, stop, let_go, warned, told, bypass or protected."""
@@ -279,31 +253,11 @@ def _apply_decision(doc: GateSession, event: Event) -> GateSession:
     return doc
 
 
-def _apply_refusal(doc: GateSession, detail: GateDetail, at: int, _of: int) -> GateSession:
-    return replace(doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names))
-
-
 def _apply_stop_refusal(doc: GateSession, detail: GateDetail, _at: int, of: int) -> GateSession:
     """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
     progress = bool(set(doc.stop_names) - set(detail.names))
     stops = 1 if progress else doc.stops + 1
     return replace(doc, refused=doc.refused + 1, stops=stops, stop_names=detail.names, held=of)
-
-
-def _let_go(doc: GateSession, _detail: GateDetail, _at: int, of: int) -> GateSession:
-    return replace(doc, held=of)
-
-
-def _apply_warning(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, warned=with_newest(doc.warned, detail.name, detail.lines, MOST_TRIGGERED))
-
-
-def _apply_notices(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:])
-
-
-def _pointed_out(doc: GateSession, _detail: GateDetail, _at: int, _of: int) -> GateSession:
-    return replace(doc, bypassed=[])
 
 
 SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
@@ -320,35 +274,40 @@ SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
     "gates.cleared": _apply_cleared,
     "decision.made": _apply_decision,
 }
-DECISION_STEPS = {
-    "refused": _apply_refusal,
+DECISION_STEPS: Mapping[str, Callable[[GateSession, GateDetail, int, int], GateSession]] = {
+    "refused": lambda doc, detail, at, _of: replace(
+        doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names)
+    ),
     "stop": _apply_stop_refusal,
-    "let_go": _let_go,
-    "warned": _apply_warning,
-    "told": _apply_notices,
-    "bypass": _pointed_out,
+    "let_go": lambda doc, _detail, _at, of: replace(doc, held=of),
+    "warned": lambda doc, one, _at, _of: replace(
+        doc, warned=with_newest(doc.warned, one.name, one.lines, MOST_TRIGGERED)
+    ),
+    "told": lambda doc, detail, _at, _of: replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:]),
+    "bypass": lambda doc, _detail, _at, _of: replace(doc, bypassed=[]),
 }
+"""`GateDetail.gate` → what the answer changes; given the time, and the event that was answered."""
 
 
-BRANCHES = DocumentType(BRANCH, BranchState)
-SESSIONS = DocumentType(SESSION, GateSession)
-FACTS_OF = DocumentType(FACTS, Facts)
-PAUSES = DocumentType(PAUSE, Pause)
-REGISTRIES = DocumentType(LIVE, LiveSessions)
-RULES_OF = DocumentType(RULES, AcceptedRules)
-ATTENTIONS = DocumentType(ATTENTION, Attention)
-SPENDINGS = DocumentType(SPENT, Spending)
+BRANCHES = DocumentType(events.BRANCH, BranchState)
+SESSIONS = DocumentType(events.SESSION, GateSession)
+FACTS_OF = DocumentType(events.FACTS, Facts)
+PAUSES = DocumentType(events.PAUSE, Pause)
+REGISTRIES = DocumentType(events.LIVE, LiveSessions)
+RULES_OF = DocumentType(events.RULES, AcceptedRules)
+ATTENTIONS = DocumentType(events.ATTENTION, Attention)
+SPENDINGS = DocumentType(events.SPENT, Spending)
 DOCUMENTS = (BRANCHES, SPENDINGS, SESSIONS, FACTS_OF, PAUSES, REGISTRIES, RULES_OF, ATTENTIONS)
 
 REDUCERS: Mapping[str, Callable[[Any, Event], Doc | None]] = {
-    BRANCH: reduce_branch,
-    SESSION: reduce_session,
-    FACTS: reduce_facts,
-    LIVE: reduce_registry,
-    PAUSE: reduce_pause,
-    RULES: reduce_rules,
-    ATTENTION: reduce_attention,
-    SPENT: reduce_spending,
+    events.BRANCH: branches.reduce_branch,
+    events.SESSION: reduce_session,
+    events.FACTS: reduce_facts,
+    events.LIVE: branches.reduce_registry,
+    events.PAUSE: attention.reduce_pause,
+    events.RULES: attention.reduce_rules,
+    events.ATTENTION: attention.reduce_attention,
+    events.SPENT: reduce_spending,
 }
 
 
@@ -357,7 +316,7 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 
 
 FOLDED = Feature(name="gates", subscribed_kinds=SUBSCRIBED_KINDS, keys=keys, reduce=reduce)
-"""The documents alone, for looking at them as they were and as other rules would have made them."""
+"""The documents alone, to replay them."""
 
 
 class Documents:
@@ -372,3 +331,12 @@ class Documents:
 
 def live_sessions(state: State) -> LiveSessions:
     return REGISTRIES.get(state, "sessions") or LiveSessions()
+
+
+def every_document(reader: Reader, documents: DocumentType[D]) -> Iterator[D]:
+    before = None
+    while page := documents.list(reader, before=before, limit=DOCUMENT_PAGE):
+        yield from (doc for _, doc in page)
+        key, doc = page[-1]
+        # Pages go by time and key; the last document of a page is where the next one begins.
+        before = (doc.at, key)

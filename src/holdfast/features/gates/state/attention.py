@@ -1,4 +1,4 @@
-"""Rules in force, pauses, and what a person should see."""
+"""Rules in force, pauses, and what needs a person's attention."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -41,6 +41,10 @@ class AcceptedRules(Document, frozen=True):
     by: str = ""
     at: int = 0
     waiting: WaitingRules | None = None
+
+    def waits_for(self, digest: str) -> bool:
+        """Whether it is recorded that these settings wait for a person."""
+        return self.waiting is not None and self.waiting.digest == digest
 
 
 def reduce_rules(doc: AcceptedRules | None, event: Event) -> AcceptedRules | None:
@@ -98,7 +102,7 @@ class Attention(Document, frozen=True):
     entries: list[AttentionEntry] = []
     at: int = 0
     running: bool = False
-    """Whether a daemon has begun and not said that it stopped."""
+    """A daemon started and has not reported its stop."""
     stopped: bool = False
 
     def recent(self, now: int) -> list[AttentionEntry]:
@@ -114,7 +118,7 @@ def reduce_attention(doc: Attention | None, event: Event) -> Attention | None:
         return replace(doc, stopped=True, at=event.at)
     shown = ATTENTION_TEXTS[event.kind](event.data, event) if event.kind in ATTENTION_TEXTS else ""
     if event.kind == "daemon.started":
-        # It began, and never said that it stopped: it was killed, or the machine was switched off.
+        # It started without having stopped: it was killed, or the machine was switched off.
         killed = doc.running and not doc.stopped
         shown = "Holdfast's daemon was ended from outside, without being stopped" if killed else ""
         shown = _failing_text(event) or shown

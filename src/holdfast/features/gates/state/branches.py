@@ -42,7 +42,7 @@ class Entry(Document, frozen=True):
 
 
 class UsedEntry(Document, frozen=True):
-    """What a call used up whose end was not known then; it is given back if the call turns out to have failed."""
+    """What a call used up before its end was known; given back if the call failed."""
 
     entry: Entry
     of: int
@@ -184,7 +184,7 @@ class LiveSessions(Document, frozen=True):
     sessions: dict[str, LiveSession] = {}
     at: int = 0
     over: dict[str, int] = {}
-    """Sessions that ended lately, and when: what they changed at their end is theirs, not a person's."""
+    """Sessions that ended recently, and when: their last changes are not a person's."""
 
     def others(self, session: str, project: str) -> list[str]:
         """Other live sessions in this very checkout."""
@@ -192,23 +192,29 @@ class LiveSessions(Document, frozen=True):
 
 
 def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | None:
-    data = event.data
+    data, doc = event.data, doc or LiveSessions()
     if isinstance(data, HookPayload) and data.claimed:
         return None
-    sessions, over = (doc.sessions, doc.over) if doc else ({}, {})
+    known = doc.sessions.get(event.session)
     if event.kind in SESSION_OVER:
-        # It was never seen alive, or its end was told already.
-        if event.session not in sessions:
+        # Never seen alive, or ended already.
+        if known is None:
             return None
-        ended = with_newest(over, event.session, event.at, MOST_OVER)
-        return LiveSessions(sessions=without_keys(sessions, [event.session]), at=event.at, over=ended)
-    entry = replace(
-        sessions.get(event.session) or LiveSession(started=event.at),
-        agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event),
-    )  # fmt: skip
-    if isinstance(data, HookPayload) and data.pid:
-        entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
+        over = with_newest(doc.over, event.session, event.at, MOST_OVER)
+        return LiveSessions(sessions=without_keys(doc.sessions, [event.session]), at=event.at, over=over)
+    entry = _live_entry(known or LiveSession(started=event.at), event)
     # An entry that is replaced keeps its place; only a new one pushes the oldest out.
-    if event.session in sessions or len(sessions) < MOST_LIVE:
-        return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at, over=over)
-    return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at, over=over)
+    sessions = {**doc.sessions, event.session: entry}
+    if known is None and len(doc.sessions) >= MOST_LIVE:
+        sessions = with_newest(doc.sessions, event.session, entry, MOST_LIVE)
+    return LiveSessions(sessions=sessions, at=event.at, over=doc.over)
+
+
+def _live_entry(entry: LiveSession, event: Event) -> LiveSession:
+    entry = replace(
+        entry, agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event)
+    )  # fmt: skip
+    data = event.data
+    return (
+        replace(entry, pid=data.pid, pid_start=data.pid_start) if isinstance(data, HookPayload) and data.pid else entry
+    )

@@ -1,4 +1,4 @@
-"""What was spent, added up as the models answer, for budgets. Tokens are kept, not money: prices are found when it is asked."""
+"""Spending for budgets, added up per answer. Tokens are stored; money is computed when asked."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from holdfast.paths import default_config_dir
 # Cells (a model at a rate) of one document; the oldest go first.
 MOST_MODELS = 60
 WHOLE_SECONDS = 1_000
-"""Some agents write down times without their milliseconds."""
+"""Some agents record times in whole seconds."""
 
 
 class SpentCell(Document, frozen=True):
@@ -81,7 +81,7 @@ def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
     doc, day, new = doc or Spending(), event.at // DAY, cell_of(record)
     # An event of an earlier day that arrives late is not counted for today.
     today = add_cell(doc.today if doc.day == day else [], new) if day >= doc.day else doc.today
-    # What was answered before the prompt is read from the transcript only now, and belongs to an earlier turn.
+    # Answers from before the prompt belong to an earlier turn, though they are read now.
     turn = add_cell(doc.turn, new) if event.at >= doc.turn_at - WHOLE_SECONDS else doc.turn
     return replace(doc, whole=add_cell(doc.whole, new), turn=turn, day=max(day, doc.day), today=today, at=event.at)
 
@@ -145,7 +145,7 @@ def _load_prices(own: Path) -> PriceTable:
     try:
         return load_table(own)
     except BadPrices:
-        return load_table()  # Prices that cannot be read are told of by `holdfast prices`.
+        return load_table()  # `holdfast prices` reports prices that cannot be read.
 
 
 price_table = _Prices().table
