@@ -1,6 +1,7 @@
-"""Writes what is copied from code into files that cannot import it; with --check only says which are stale.
+"""Copies values from code into files that cannot import it; with --check it only reports stale ones.
 
-Both hook clients get the names of the environment, ARCHITECTURE.md the stages of a batch, gates.md the requirement kinds.
+Both hook clients get the names of environment variables, core/caller.py the agents' programs, ARCHITECTURE.md the
+stages of a batch, and gates.md the requirement kinds.
 """
 
 import re
@@ -8,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from holdfast.agents import AGENTS
 from holdfast.agents.payload_reader import HOOK_ENVIRONMENT
 from holdfast.daemon.ingest.pipeline import TRANSITIONS, Stage
 from holdfast.features.gates.kinds import KINDS
@@ -26,8 +28,13 @@ def in_python() -> str:
     return "\n".join(["ENVIRONMENT = (", *parts, ")"])
 
 
+def agent_programs() -> str:
+    programs = " ".join(sorted({agent.program for agent in AGENTS.values() if agent.program}))
+    return f'KNOWN_PROGRAMS = "{programs}"'
+
+
 def in_markdown() -> str:
-    """A table of what may follow what: it is read in a terminal as well as on a page."""
+    """The allowed transitions as a table, readable in a terminal too."""
     ends = [stage.value for stage, following in TRANSITIONS.items() if not following]
     rows = [
         f"| {stage.value} | {after.value} | {why} |"
@@ -54,6 +61,7 @@ def requirement_kinds() -> str:
 BLOCKS = {
     ROOT / "native" / "hook.c": (r"static const char \*const ENVIRONMENT\[\] = \{.*?\n\};", in_c),
     ROOT / "src" / "holdfast" / "hook.py": (r"ENVIRONMENT = \(.*?\n\)", in_python),
+    ROOT / "src" / "holdfast" / "core" / "caller.py": (r"KNOWN_PROGRAMS = (?:\(.*?\n\)|\"[^\"]*\")", agent_programs),
     ROOT / "ARCHITECTURE.md": (r"<!-- stages: .*?<!-- end of stages -->", in_markdown),
     ROOT / "docs" / "features" / "gates.md": (r"<!-- kinds: .*?<!-- end of kinds -->", requirement_kinds),
 }

@@ -15,9 +15,9 @@ from holdfast.core.times import now_ms
 
 # A bound, because process ids may be reused while the chain is read.
 MAX_ANCESTORS = 40
-AGENT_PROGRAMS = frozenset(
-    "claude codex gemini cursor-agent copilot opencode qwen droid kimi aider goose amp crush".split()
-)
+# Written by tools/generated_blocks.py from the agents' folders.
+KNOWN_PROGRAMS = "claude codex copilot cursor-agent droid gemini kimi opencode qwen"
+AGENT_PROGRAMS = frozenset((*KNOWN_PROGRAMS.split(), "aider", "goose", "amp", "crush"))
 AGENT_VARIABLES = (
     b"CLAUDECODE=", b"CLAUDE_CODE_SESSION_ID=", b"CODEX_SANDBOX=", b"CODEX_THREAD_ID=", b"GEMINI_CLI=", b"QWEN_CODE=",
     b"CURSOR_AGENT=", b"COPILOT_CLI=", b"OPENCODE=",
