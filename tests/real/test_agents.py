@@ -177,7 +177,7 @@ class Scene:
     def check_release(self) -> None:
         """The second call was refused by a gate, and let go after its check had passed."""
         self.check_refusal("tool.started", "tool.started")
-        assert self.model.saw("no `sh check.sh*` that passed is on record", "main"), "what the gate asks for was told"
+        assert self.model.saw("no `sh check.sh` that passed is on record", "main"), "what the gate asks for was told"
         assert (self.agent.project / "released.txt").exists(), "and after the check it let go"
 
 

@@ -78,7 +78,7 @@ def codex(world: World) -> Codex:
 
 def test_tests_green_before_you_say_done(codex: Codex) -> None:
     codex.patch()
-    assert "no `pytest*` that passed is on record" in codex.stop()
+    assert "no `pytest` that passed is on record" in codex.stop()
     codex.run("pytest -q", 1)
     assert "the last `pytest*` failed" in codex.stop()
     codex.run("pytest -q", 0)

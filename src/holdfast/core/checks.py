@@ -174,6 +174,19 @@ def reaches_path(reach: Sequence[str], path: str) -> bool:
     return any(encloses_folder(folder, path) for folder in reach)
 
 
+# ── which files ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_UNTESTED = re.compile(
+    r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif|webp|ico|pdf)$"
+    r"|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
+)
+
+
+def is_untested(path: str) -> bool:
+    """Return whether no test is about this file: documents, pictures, data, settings."""
+    return _UNTESTED.search(path) is not None
+
+
 # ── which tests ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
+from holdfast.features.gates.jobs import find_main_branch, missing_skills
 from tests.features.gates.stage import rules
 
 
@@ -30,25 +30,6 @@ def test_a_skill_is_found_where_agents_keep_it(tmp_path: Path, monkeypatch: pyte
 
 def test_a_hostile_name_is_not_looked_for(tmp_path: Path) -> None:
     assert missing_skills(rules(a={"auto_resolve_skill": "../../etc/passwd"}), str(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "commands"),
-    [
-        ({}, []),
-        ({"Makefile": "build:\n\ttrue\ntest: build\n\tpytest\n"}, ["make test*"]),
-        ({"Makefile": "test := x\n"}, []),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ["pytest*", "python* -m pytest*"]),
-        ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, ["pnpm test*", "pnpm run test*"]),
-        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
-        ({"package.json": "not json"}, []),
-        ({"Cargo.toml": "", "go.mod": ""}, ["cargo test*", "go test*"]),
-    ],
-)
-def test_how_a_project_is_tested_is_seen_by_its_files(tmp_path: Path, files, commands) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    assert find_test_commands(str(tmp_path)) == commands
 
 
 def test_the_main_branch_is_the_remotes_or_the_one_that_is_there(tmp_path: Path) -> None:

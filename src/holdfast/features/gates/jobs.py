@@ -224,43 +224,6 @@ def _skill_paths(skill: str, project: str) -> Iterator[Path]:
 
 MAIN_BRANCHES = ("main", "master", "trunk", "develop")
 LARGEST_PROJECT_FILE = 1 << 20
-_TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-_PACKAGE_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-_TOOLS = {
-    "Cargo.toml": "cargo test*", "go.mod": "go test*", "pom.xml": "mvn*test*", "build.gradle": "*gradle*test*",
-    "build.gradle.kts": "*gradle*test*", "mix.exs": "mix test*", "Gemfile": "*rspec*", "deno.json": "deno test*",
-}  # fmt: skip
-
-
-def find_test_commands(project: str) -> list[str]:
-    """How this project is tested, as globs on commands, by the files that lie in it."""
-    root = Path(project)
-    # `test:=` is a variable of make.
-    match = ["make test*"] if any(_TEST_TARGET.search(_file_text(root / name)) for name in _MAKEFILES) else []
-    match += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
-    python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
-    if python or "pytest" in _file_text(root / "pyproject.toml") or "pytest" in _file_text(root / "setup.cfg"):
-        match += ["pytest*", "python* -m pytest*"]
-    return match
-
-
-def _package_tests(root: Path) -> list[str]:
-    try:
-        package = msgspec.json.decode(_file_text(root / "package.json") or "{}", type=PackageFile)
-    except msgspec.DecodeError:
-        return []
-    # What `npm init` writes into a package without tests.
-    if "no test specified" in package.scripts.get("test", "no test specified"):
-        return []
-    runner = next((name for lock, name in _PACKAGE_LOCKS.items() if (root / lock).is_file()), "npm")
-    return [f"{runner} test*", f"{runner} run test*"]
-
-
-class PackageFile(msgspec.Struct):
-    """What is looked at in a package.json."""
-
-    scripts: dict[str, str] = {}
 
 
 def find_main_branch(project: str) -> str:

@@ -24,9 +24,10 @@ from holdfast.core.transaction import decision_event
 from holdfast.features.gates import commands, events
 from holdfast.features.gates.commands import settings_of
 from holdfast.features.gates.events import EVERYWHERE, action_of, branch_ref, keys, repo_or_project
-from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
+from holdfast.features.gates.jobs import find_main_branch, missing_skills
 from holdfast.features.gates.kinds.base import resolution_text
 from holdfast.features.gates.observations import look_at_content
+from holdfast.features.gates.packages import package_requirements
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
 from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.messages import waiting_line
@@ -328,8 +329,7 @@ def _fitting_rules(project: str) -> dict[str, dict[str, Any]]:
     if main := find_main_branch(project):
         requirements["protected_branch"] = {"enabled": True, "protected_branches": [main]}
         requirements["branch_size_limit"] = {"enabled": True}
-    if commands := find_test_commands(project):
-        requirements["tests_green"] = {"enabled": True, "evidence": [{"command": commands}]}
+    requirements |= package_requirements(project)
     return requirements | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
 
 

@@ -26,6 +26,8 @@ class Evidence(Part):
     commit: Annotated[bool, Meta(description="A commit was made.")] = False
     uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
     after_edit: Annotated[Globs, Meta(description="The files the fact covers.")] = ("**",)
+    whole: Annotated[bool, Meta(description="Only a run of the whole suite counts, not a part of it.")] = False
+    run: Annotated[Words, Meta(description="The command to suggest, with its folder; default: the first glob.")] = ""
     within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
 
     def __post_init__(self) -> None:
@@ -75,9 +77,14 @@ class ProvenByEvidence(RequirementKind):
         return f"{rule.name} is satisfied by recorded facts only"
 
 
+def command_to_run(one: Evidence) -> str:
+    """The command that a person or an agent would type."""
+    return one.run or one.command[0].replace("*", " ").strip()
+
+
 def _fact_remedy(one: Evidence) -> str:
     if one.command:
-        return f"run `{one.command[0]}` so that it passes"
+        return f"run `{command_to_run(one)}` so that it passes"
     if one.skill:
         return f"run /{one.skill[0].lstrip('/')}"
     return "commit your work" if one.commit else f"let the UAT scenario {one.uat} pass"

@@ -8,18 +8,21 @@ import msgspec
 from holdfast.analysis.shell.written_files import WHOLE_TREE
 from holdfast.core.checks import (
     UNKNOWN_FOLDER,
+    WHOLE,
     all_within,
     chosen_targets,
     folders_meet,
+    is_untested,
     reaches_globs,
     reaches_path,
+    tested_folder,
     touches_globs,
 )
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import session_alias
 from holdfast.features.gates.evidence import SOMEWHERE, Facts, RunFact, command_matches
-from holdfast.features.gates.kinds.evidence import Evidence, evidence_of
+from holdfast.features.gates.kinds.evidence import Evidence, command_to_run, evidence_of
 from holdfast.features.gates.rules.triggers import Rule
 
 if TYPE_CHECKING:
@@ -32,10 +35,6 @@ _REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]
 _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
 
-_NO_CODE = re.compile(
-    r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif)$|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
-)
-"""Files that no test run is expected to cover."""
 _THAT_PASSED = " that passed"
 _RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
 
@@ -95,6 +94,8 @@ class ProofQuestion:
             return f"the last {run} failed"
         if newest.outcome < 0:
             return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
+        if one.whole and is_partial(newest):
+            return f"the last {run} ran only {_selected(newest)}; the whole suite is required"
         if changed := self._undone(one, newest):
             return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
@@ -134,7 +135,7 @@ class ProofQuestion:
         return self._is_ours(fact) and not fact.content and not self._change(one, fact)
 
     def _counts(self, one: Evidence, fact: RunFact) -> bool:
-        used = fact.seq <= self.used or self._is_too_old(one, fact)
+        used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and is_partial(fact))
         unsure = fact.dir == UNKNOWN_FOLDER or self._undone(one, fact) or self._unreached(one, fact)
         return fact.passed and not used and not unsure and not self._unhealed(one, fact)
 
@@ -173,7 +174,7 @@ class ProofQuestion:
 
     def _is_covered_code(self, one: Evidence, path: str) -> bool:
         inside = path.removeprefix(f"{self.project}/")
-        return not _NO_CODE.search(inside) and any_matches(one.after_edit, path, self.project)
+        return not is_untested(inside) and any_matches(one.after_edit, path, self.project)
 
     def _is_reached(self, one: Evidence, path: str, seq: int) -> bool:
         """Whether a run that passed since the edit reaches the file."""
@@ -259,6 +260,22 @@ def _includes(run: RunFact, failed: RunFact) -> bool:
     return any(all_within(targets, chosen) for targets in (failed.failures, chosen_targets(failed.operands)))
 
 
+def is_partial(fact: RunFact) -> bool:
+    """Whether it ran a part of the suite: named tests, a filter, or folders below the one with all tests."""
+    return any(not _names_whole_suite(word) for word in fact.operands)
+
+
+def _names_whole_suite(word: str) -> bool:
+    """`tests`, `.` and `./...` select everything."""
+    name = word.removeprefix("./").rstrip("/")
+    return name in ("", ".", "...") or ("/" not in name and "::" not in name and tested_folder(name) == WHOLE)
+
+
+def _selected(fact: RunFact) -> str:
+    named = [word for word in fact.operands if not _names_whole_suite(word)]
+    return " ".join(named[:3]) + (" …" if len(named) > 3 else "")
+
+
 def _selection_text(fact: RunFact) -> str:
     return f"a run of {' '.join(fact.operands)}" if fact.operands else "a run of all tests"
 
@@ -270,7 +287,7 @@ def globs_key(globs: tuple[str, ...]) -> str:
 
 def _describe_evidence(one: Evidence) -> str:
     if one.command:
-        return f"`{' or '.join(one.command)}`{_THAT_PASSED}"
+        return f"`{command_to_run(one)}`{_THAT_PASSED}"
     if one.skill:
         return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)
     return "commit" if one.commit else f"UAT run of {one.uat}"

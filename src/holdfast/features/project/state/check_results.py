@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.analysis.shell.analysis import Ran, analyse_command
-from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder
+from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder, is_untested
 from holdfast.core.data_files import load_data
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
@@ -283,7 +283,12 @@ def check_runs(doc: Project) -> list[CheckRun]:
 
 def unvalidated_files(doc: Project) -> list[ChangedFile]:
     runs = check_runs(doc)
-    return [file for file in doc.git.files if not is_validated(doc, file, runs)]
+    return [file for file in doc.git.files if _needs_check(doc, file.path) and not is_validated(doc, file, runs)]
+
+
+def _needs_check(doc: Project, path: str) -> bool:
+    """Documents, pictures and data need one only where the settings name them."""
+    return not is_untested(path) or bool(area_of(path, doc.rules.areas))
 
 
 def is_validated(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> bool:
