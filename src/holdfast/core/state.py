@@ -10,8 +10,6 @@ from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 
 HOT_DOCUMENTS = 1500
-ABSENT: Any = object()
-"""Not in memory. None is a document that does not exist."""
 NO_FEATURES: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -20,30 +18,20 @@ class HotDocuments:
 
     def __init__(self, limit: int = HOT_DOCUMENTS) -> None:
         self._limit = limit
-        self._docs: OrderedDict[Ref, Doc | None] = OrderedDict()
-
-    def __contains__(self, ref: Ref) -> bool:
-        return ref in self._docs
-
-    def get(self, ref: Ref) -> Doc | None:
-        """Return `ABSENT` if it is not cached."""
-        doc = self._docs.get(ref, ABSENT)
-        if doc is not ABSENT:
-            self._docs.move_to_end(ref)
-        return doc
+        self.docs: OrderedDict[Ref, Doc | None] = OrderedDict()
 
     def put(self, ref: Ref, doc: Doc | None) -> None:
-        self._docs[ref] = doc
-        self._docs.move_to_end(ref)
-        if len(self._docs) > self._limit:
-            self._docs.popitem(last=False)
+        self.docs[ref] = doc
+        self.docs.move_to_end(ref)
+        if len(self.docs) > self._limit:
+            self.docs.popitem(last=False)
 
     def forget(self, refs: Iterable[Ref] | None = None) -> None:
         if refs is None:
-            self._docs.clear()
+            self.docs.clear()
             return
         for ref in refs:
-            self._docs.pop(ref, None)
+            self.docs.pop(ref, None)
 
 
 class WorkingSet:
@@ -58,23 +46,24 @@ class WorkingSet:
 
     def prefetch(self, refs: Iterable[Ref]) -> None:
         # Each document once, though many events of a batch concern the same ones.
-        missing = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
+        missing = dict.fromkeys(refs).keys() - self._docs.keys() - self._hot.docs.keys()
         if missing:
-            rows = self._store.load(missing)
+            rows = self._store.load(list(missing))
             for ref in missing:
                 raw = rows.get(ref)
                 self._docs[ref] = None if raw is None else self._types.get(ref.kind, PLAIN).decode(raw)
 
     def get(self, ref: Ref) -> Doc | None:
-        doc = self._docs.get(ref, ABSENT)
-        if doc is not ABSENT:
-            return doc
-        doc = self._hot.get(ref)
-        if doc is ABSENT:
-            self.prefetch([ref])
-            return self._docs[ref]
-        self._docs[ref] = doc
-        return doc
+        """Read without further calls: every decision reads some twenty documents."""
+        docs, hot = self._docs, self._hot.docs
+        if ref in docs:
+            return docs[ref]
+        if ref in hot:
+            hot.move_to_end(ref)
+            docs[ref] = hot[ref]
+        else:
+            self.prefetch((ref,))
+        return docs[ref]
 
     def put(self, ref: Ref, doc: Doc, feature: Feature) -> None:
         self._docs[ref] = doc
@@ -101,11 +90,16 @@ class FeatureState:
     """A feature's view of the working set (`State` in `decide` and `enqueue`)."""
 
     def __init__(
-        self, work: WorkingSet, behind: Mapping[str, Any] = NO_FEATURES, catch_up: Callable[[str], None] | None = None
+        self,
+        work: WorkingSet,
+        owners: Mapping[str, str] = NO_FEATURES,
+        behind: Mapping[str, Any] = NO_FEATURES,
+        catch_up: Callable[[str], None] | None = None,
     ) -> None:
-        self._work, self._behind, self._catch_up = work, behind, catch_up
+        self._work, self._owners, self._behind, self._catch_up = work, owners, behind, catch_up
 
     def get(self, kind: str, key: str) -> Doc | None:
-        if self._behind and self._catch_up:
-            self._catch_up(kind)
+        # A document without a declared owner may be anybody's.
+        if self._behind and self._catch_up and ((owner := self._owners.get(kind, "")) in self._behind or not owner):
+            self._catch_up(owner)
         return self._work.get(Ref(kind, key))

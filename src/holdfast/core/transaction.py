@@ -61,7 +61,7 @@ class Transaction:
         self._lazy = lazy
         self._behind: dict[str, tuple[Feature, list[Event]]] = {}
         """Events that a feature's documents don't reflect yet, oldest first."""
-        self.state = FeatureState(self.work, self._behind, self._catch_up_owner)
+        self.state = FeatureState(self.work, engine.document_owners, self._behind, self._catch_up_owner)
         self.events: list[Event] = []
         """The events it adds to the log."""
         # By kind and dedupe key; a job without one gets a number instead and stays separate.
@@ -146,13 +146,12 @@ class Transaction:
                 self._enqueue_jobs(feature, enqueue, event, settings)
         return event
 
-    def _catch_up_owner(self, kind: str) -> None:
-        """Bring the feature that owns this kind of document up to date."""
-        owner = self.engine.document_owners.get(kind)
-        if owner is None:  # A plain document may be anybody's.
-            self.catch_up_all()
-        elif owner in self._behind:
+    def _catch_up_owner(self, owner: str) -> None:
+        """Bring one feature up to date, or all if the owner of a document is unknown."""
+        if owner:
             self._catch_up(owner)
+        else:
+            self.catch_up_all()
 
     def _catch_up(self, name: str) -> None:
         # Removed while catching up: its own reads see the documents as they are.
