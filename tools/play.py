@@ -1,12 +1,17 @@
-"""`make run`: Holdfast on SQLite in a throw-away folder, a short real session through the installed hook command."""
+"""`make run`: plays a short real session through the installed hook command in a temporary folder."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+from holdfast.core.machine import lease_holder
+from holdfast.paths import Paths
 
 BIN = Path(sys.executable).parent
 SESSION = "0f5c2a9e-4a51-4c39-9a52-6b1d8f3e7c11"
@@ -22,8 +27,7 @@ def main() -> None:
         player.show()
         player.dashboard()
     finally:
-        player.holdfast("dashboard", "--stop", quiet=True)
-        player.holdfast("daemon", "stop", quiet=True)
+        player.close()
         shutil.rmtree(root, ignore_errors=True)
     say("That was a throw-away folder; it is gone now. For real, in your own agents:")
     print(f"  {BIN / 'holdfast'} up            starts it and puts the hooks into the agents it finds")
@@ -45,8 +49,6 @@ class Player:
             "HOME": str(home),
             "HOLDFAST_STATE": str(root / "state"),
             "HOLDFAST_CONFIG": str(root / "config"),
-            "CLAUDECODE": "1",
-            "CLAUDE_PROJECT_DIR": str(self.repo),
             "LANG": "C.UTF-8",
             "COLUMNS": "140",
             **{name: os.environ[name] for name in ("TERM", "NO_COLOR") if name in os.environ},
@@ -82,7 +84,8 @@ class Player:
         common = {"session_id": SESSION, "transcript_path": f"{self.root}/t.jsonl", "cwd": str(self.repo)}
         payload = json.dumps({**common, "hook_event_name": event, **fields}).encode()
         command = [entry["command"], *entry.get("args", [])]
-        done = subprocess.run(command, input=payload, env=self.env, cwd=self.repo, capture_output=True, check=False)
+        env = {**self.env, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(self.repo)}
+        done = subprocess.run(command, input=payload, env=env, cwd=self.repo, capture_output=True, check=False)
         told = f"  answered: {done.stdout.decode()}" if done.stdout else ""
         print(f"  {event:<17} exit {done.returncode}{told}", flush=True)
 
@@ -104,6 +107,16 @@ class Player:
         self.holdfast("dashboard", "--no-open")
         if sys.stdin.isatty() and sys.stdout.isatty():
             input("  Open that address in a browser; it works once. Enter ends it all. ")
+
+    def close(self) -> None:
+        """By signal: an agent that runs this may not stop a daemon by command."""
+        self.holdfast("dashboard", "--stop", quiet=True)
+        lease = Paths(self.root / "state").lease
+        if (pid := lease_holder(lease)) > 0:
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + 10
+        while lease_holder(lease) > 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def holdfast(self, *words: str, quiet: bool = False) -> None:
         out = subprocess.DEVNULL if quiet else None
