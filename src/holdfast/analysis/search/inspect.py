@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from holdfast.analysis.search import languages
 from holdfast.analysis.search.index import checkout, database, left_out
 from holdfast.analysis.search.index.places import IndexDir
 from holdfast.analysis.search.searcher import NoIndex
@@ -107,7 +108,8 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
-    return f"it is in a folder that is not indexed ({', '.join(sorted(checkout.NOT_WALKED & {*path.split('/')}))})"
+    folders = sorted(languages.TABLES.files.not_walked.intersection(path.split("/")))
+    return f"it is in a folder that is not indexed ({', '.join(folders)})"
 
 
 def files_left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:
