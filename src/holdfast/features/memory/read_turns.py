@@ -11,10 +11,7 @@ from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.settings import MemorySettings, is_excluded
-from holdfast.features.memory.state.documents import (
-    one_line,
-    shorten_strings,
-)
+from holdfast.features.memory.state.documents import one_line, shorten_strings
 
 KINDS = (
     "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
@@ -96,6 +93,3 @@ def _command_of(event: Event) -> str:
 def _touched_paths(event: Event) -> list[str]:
     data: ToolEndPayload = event.data
     return shorten_strings(data.paths, 5)
-
-
-# ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────

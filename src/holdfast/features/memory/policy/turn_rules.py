@@ -1,5 +1,6 @@
 """Learns from a finished turn: repaired failures, commands that worked another way, explicit requests."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -32,9 +33,14 @@ _DULL = lazy_pattern(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|se
 _CHAINED = lazy_pattern(r"\s*(?:&&|;|\|\|)\s*")
 
 
+def _is_failure(act: Act) -> bool:
+    """A failed command from which a rule may learn."""
+    return act.action == "shell" and not act.ok and not _DULL.match(act.command)
+
+
 def is_needed(acts: Sequence[Act], act: Act) -> bool:
     """Whether a rule below may use this act. A turn without failures keeps next to nothing."""
-    if act.action == "shell" and not act.ok and not _DULL.match(act.command):
+    if _is_failure(act):
         return True
     # Apart from questions every rule starts with a failed command.
     failed = [n for n, earlier in enumerate(acts) if earlier.action == "shell" and not earlier.ok]
@@ -52,7 +58,7 @@ def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     """It failed, files were changed, it passed."""
     done: set[str] = set()
     for at, act in enumerate(acts):
-        if act.action != "shell" or act.ok or _command_name(act) in done or _DULL.match(act.command):
+        if _command_name(act) in done or not _is_failure(act):
             continue
         # 0 for "never": the failed command itself precedes anything that can pass.
         passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
@@ -80,15 +86,11 @@ def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
 def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
     """A command failed, and a variant worked without edits in between."""
     for at, act in enumerate(acts):
-        if act.action != "shell" or act.ok or _DULL.match(act.command):
+        if not _is_failure(act):
             continue
-        later: list[Act] = []
-        for other in acts[at + 1 :]:
-            # After an edit the success may be due to the edit, which is `repaired_failures`.
-            if other.action == "edit" or len(later) == NEAR:
-                break
-            if other.action == "shell":
-                later.append(other)
+        # After an edit the success may be due to the edit, which is `repaired_failures`.
+        unedited = itertools.takewhile(lambda other: other.action != "edit", acts[at + 1 :])
+        later = list(itertools.islice((other for other in unedited if other.action == "shell"), NEAR))
         variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
         # If the variant itself failed in between, it is flaky rather than the working way.
         if variant and not any(not o.ok and o.command == variant.command for o in later):
