@@ -44,15 +44,7 @@ from holdfast_team.membership import (
     rotate_token,
     tend_leases,
 )
-from holdfast_team.protocol import (
-    MOST_EVENTS,
-    Batch,
-    BatchAnswer,
-    FeedPage,
-    Level,
-    SharedEvent,
-    SharedProject,
-)
+from holdfast_team.protocol import MOST_EVENTS, Batch, BatchAnswer, FeedPage, Level, SharedEvent, SharedProject
 from holdfast_team.sent import SentLog
 from holdfast_team.sharing import level_named, share_event
 

@@ -37,8 +37,10 @@ def _find_value_after(text: bytes, rule: NameRule, start: int, end: int, before:
     other = PATTERNS.other_tail.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
     if other and not _skip_tail(text, end):
         return _find_after_other(text, rule, start, other.end())
-    if not _may_have_value(text, end):
-        return _REFUSED
+    return _try_notations(text, rule, start, end, before) if _may_have_value(text, end) else _REFUSED
+
+
+def _try_notations(text: bytes, rule: NameRule, start: int, end: int, before: bytes) -> Span | int:
     refused, cost = -1, _UNMATCHED
     after_name = notation.after_name(text, end)
     for pattern in (after_name, PATTERNS.said) if rule.spoken else (after_name,):
@@ -98,13 +100,17 @@ def _is_split(candidate: Candidate) -> bool:
     if rule.judge != "token" or value.notation != "assign" or value.end - value.start < 8:
         return False
     more = PATTERNS.joined.match(text, value.end) or PATTERNS.wrapped.match(text, value.end)
-    if not more or not judge.looks_random(more["rest"]):
-        return False
     piece = text[value.start : value.end]
+    if not more or not judge.looks_random(more["rest"]) or not _may_be_piece(piece):
+        return False
     whole = piece + more["rest"]
-    if b" " in piece or REDACTED in whole or judge.is_reference(piece) or judge.is_code(piece):
+    if REDACTED in whole:
         return False
     return judge.looks_random(whole) and (rule.part != "key" or is_secret_key(whole, candidate.before, candidate.stem))
+
+
+def _may_be_piece(piece: bytes) -> bool:
+    return b" " not in piece and not judge.is_reference(piece) and not judge.is_code(piece)
 
 
 def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
@@ -116,8 +122,8 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
     content = text[value.start : min(value.end, value.start + PEEK)]
     if REDACTED in content or b" " in content or text[value.end : value.end + 1] in (b"(", b"["):
         return None
-    least = 10 if rule.judge == "password" else 20
-    return (value.start, value.end, rule.kind) if len(content) >= least and judge.looks_random(content) else None
+    is_long = len(content) >= (10 if rule.judge == "password" else 20)
+    return (value.start, value.end, rule.kind) if is_long and judge.looks_random(content) else None
 
 
 def _has_random_nearby(near: bytes) -> bool:

@@ -94,12 +94,18 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
         return few and (says_secret or _is_base36(body, run))
     if run >= 32 and run == len(body):
         return judge.looks_random(body)
-    # Shorter or in pieces, as GitHub ids (`kwDO…`) and ids that begin with a time.
+    return not _is_id(body, run, says_secret) and _is_mixed_enough(body, prefix, min(counts))
+
+
+def _is_id(body: bytes, run: int, says_secret: bool) -> bool:
+    """As GitHub ids (`kwDO…`) and ids that begin with a time."""
     has_time = run == len(body) == 27 and body[:1] in b"123" and not says_secret
-    if has_time or body.startswith(tuple(WORDS.public_start)):
-        return False
-    least = 20 if PATTERNS.last_says.search(prefix) else 24
-    return len(body) >= 32 or (len(body) >= least and min(counts) >= (2 if least == 20 else 3))
+    return has_time or body.startswith(tuple(WORDS.public_start))
+
+
+def _is_mixed_enough(body: bytes, prefix: bytes, rarest: int) -> bool:
+    least, rare = (20, 2) if PATTERNS.last_says.search(prefix) else (24, 3)
+    return len(body) >= 32 or (len(body) >= least and rarest >= rare)
 
 
 def _is_random_run(run: bytes) -> bool:

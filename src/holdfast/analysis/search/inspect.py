@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -14,16 +13,11 @@ from holdfast.analysis.search.searcher import NoIndex
 from holdfast.analysis.search.settings import IndexSettings
 
 
-@contextlib.contextmanager
-def _open_index(place: IndexDir) -> Iterator[apsw.Connection]:
+def _open_index(place: IndexDir) -> "contextlib.closing[apsw.Connection]":
     generation = place.current()
     if not generation:
         raise NoIndex
-    db = database.open_to_read(place.database(generation))
-    try:
-        yield db
-    finally:
-        db.close()
+    return contextlib.closing(database.open_to_read(place.database(generation)))
 
 
 def index_summary(index_dir: IndexDir) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ Scored = list[tuple[int, float]]
 """(chunk, score), best first; more is better."""
 
 
-def any_of(words: tuple[str, ...]) -> str:
+def any_of(words: Sequence[str]) -> str:
     """Only letters and digits, so nothing in a query is syntax."""
     return " OR ".join(f'"{word}"' for word in words)
 
@@ -37,10 +37,15 @@ def any_of(words: tuple[str, ...]) -> str:
 def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Scored:
     if not words:
         return []
+    return best_matches(db, any_of(words), (NAME, PATH, BODY), limit)
+
+
+def best_matches(db: apsw.Connection, expression: str, weights: tuple[float, float, float], limit: int) -> Scored:
+    """`weights`: of the name, the path and the body."""
     rows = db.execute(
         # SQLite's bm25 is smaller for a better match, hence the minus.
-        f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
-        (any_of(words), limit + 1),
+        "select rowid, -bm25(words, ?, ?, ?) s from words where words match ? order by s desc limit ?",
+        (*weights, expression, limit + 1),
     )
     return cut_before_tie([(row[0], row[1]) for row in rows], limit)
 

@@ -24,14 +24,7 @@ from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.read_turns import ReadTurn
 from holdfast.features.memory.requests import own_sentences
 from holdfast.features.memory.settings import ModelSettings
-from holdfast.features.memory.state.documents import (
-    MODEL,
-    MOST_PER_TURN,
-    TYPES,
-    USER,
-    one_line,
-    string_list,
-)
+from holdfast.features.memory.state.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, string_list
 
 LARGEST = 256 * 1024
 # In characters and, for a quotation, in words: shorter ones match too many sentences.

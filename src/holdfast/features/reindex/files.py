@@ -29,10 +29,7 @@ _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
 
 
 def render_state_file(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
-    state: dict[str, Any] = {
-        "session_id": newest.session_id,
-        "first_semantic_search_shown": newest.shown,
-    }
+    state: dict[str, Any] = {"session_id": newest.session_id, "first_semantic_search_shown": newest.shown}
     if version >= NEXT:
         state = {"version": NEXT, **state, "last_reindex": _last_run_as_dict(last)}
     return json.dumps(state, indent=2).encode()
@@ -97,10 +94,10 @@ def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
 
 
 def _may_hold(project: str) -> bool:
-    return project.startswith("/") and project != "/" and os.path.isdir(project) and not _is_home(project)
+    return project.startswith("/") and project != "/" and os.path.isdir(project) and not is_home(project)
 
 
-def _is_home(folder: str) -> bool:
+def is_home(folder: str) -> bool:
     return os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~"))
 
 

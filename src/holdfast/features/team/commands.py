@@ -167,10 +167,5 @@ def show_status(call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-COMMANDS = {
-    "join": join_team,
-    "leave": leave_team,
-    "locate": record_local_projects,
-    "receive": receive_feed_items,
-}
+COMMANDS = {"join": join_team, "leave": leave_team, "locate": record_local_projects, "receive": receive_feed_items}
 VIEWS = {"status": show_status}
