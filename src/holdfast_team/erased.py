@@ -21,18 +21,12 @@ def forget_erased(
     files: TeamFiles, connection: TeamConnection, sent_log: SentLog, reading: Reading, share_at: ShareAt
 ) -> ForgetReceipt | None:
     """Compare what was sent with the log as it is now, and the words of commands with their digests."""
-    with reading() as reader:
-        # `None`: the event itself is gone, perhaps with its whole session.
-        erased = [
-            (one, event)
-            for one in sent_log.events()
-            if not _is_as_sent(one, event := _event_left(reader, one.seq), share_at)
-        ]
-    sessions = {one.session for one, event in erased if event is None}
-    words = sorted({one.id or str(one.body.get("id") or "") for one in list_words(files) if one.was_changed()} - {""})
+    erased = _erased_events(sent_log, reading, share_at)
+    words = _changed_words(files)
     if not erased and not words:
         return None
-    whole = tuple(sorted(session for session in sessions if session and not _has_events_left(reading, session)))
+    sessions = {one.session for one, event in erased if event is None} - {""}
+    whole = tuple(sorted(session for session in sessions if not _has_events_left(reading, session)))
     request = ForgetRequest(sessions=whole, numbers=tuple(one.seq for one, _ in erased), words=tuple(words))
     receipt = connection.request("POST", "/v1/forget", ForgetReceipt, request)
     sent_log.drop_events(frozenset((one.stream, one.seq) for one, _ in erased))
@@ -41,6 +35,17 @@ def forget_erased(
         drop_words(files, frozenset(words))
     note_receipt(files, receipt)
     return receipt
+
+
+def _changed_words(files: TeamFiles) -> list[str]:
+    return sorted({one.number for one in list_words(files) if one.was_changed()} - {""})
+
+
+def _erased_events(sent_log: SentLog, reading: Reading, share_at: ShareAt) -> list[tuple[SentEvent, Event | None]]:
+    """Sent events that are no longer as they were, each with what is left; None if the event itself is gone."""
+    with reading() as reader:
+        now = [(one, _event_left(reader, one.seq)) for one in sent_log.events()]
+        return [(one, event) for one, event in now if not _is_as_sent(one, event, share_at)]
 
 
 def _event_left(reader: Reader, seq: int) -> Event | None:

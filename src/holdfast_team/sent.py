@@ -90,6 +90,10 @@ class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str = ""
     """Of the original body and folder: a line that differs from it was changed by an erasure."""
 
+    @property
+    def number(self) -> str:
+        return self.id or str(self.body.get("id") or "")
+
     def was_changed(self) -> bool:
         # Lines of the previous version had no digest.
         text = msgspec.json.encode(self.body).decode()
@@ -130,10 +134,9 @@ def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
 
 def _words_id(line: bytes) -> str:
     try:
-        words = msgspec.json.decode(line, type=SentWords)
+        return msgspec.json.decode(line, type=SentWords).number
     except msgspec.DecodeError:
         return ""
-    return words.id or str(words.body.get("id") or "")
 
 
 def describe_level(level: Level) -> str:

@@ -23,11 +23,7 @@ async def store_batch(act: Act, batch: protocol.Batch) -> tuple[protocol.BatchAn
     row = await act.one(LOCK_MACHINE, today=_day_of(act.now))
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
-    have = core.MachineCursor(
-        stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
-        top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
-        restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
-    )  # fmt: skip
+    have = _cursor_of(row)
     taken = await _accept_batch(act, have, batch)
     cursor = taken.cursor
     if cursor.run != have.run:
@@ -41,6 +37,14 @@ async def store_batch(act: Act, batch: protocol.Batch) -> tuple[protocol.BatchAn
         taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
     )  # fmt: skip
     return answer, len(taken.fresh)
+
+
+def _cursor_of(row: Mapping[str, Any]) -> core.MachineCursor:
+    return core.MachineCursor(
+        stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
+        top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
+        restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
+    )  # fmt: skip
 
 
 async def _accept_batch(act: Act, have: core.MachineCursor, batch: protocol.Batch) -> core.Accepted:

@@ -96,11 +96,13 @@ def _accept_bare_space(candidate: Candidate) -> bool:
         return _is_long_key(content)
     if not _is_spoken_rule(rule) or (rule.judge == "token" and b" " in content):
         return False
-    if rule.part == "word":
-        return _accept_after_word(candidate)
-    if candidate.has_digit and judge.looks_strong(content):
+    return _accept_after_word(candidate) if rule.part == "word" else _accept_after_name(candidate)
+
+
+def _accept_after_name(candidate: Candidate) -> bool:
+    if candidate.has_digit and judge.looks_strong(candidate.content):
         return True
-    return (_accept_after_key if rule.judge == "token" else _accept_spoken_password)(candidate)
+    return (_accept_after_key if candidate.rule.judge == "token" else _accept_spoken_password)(candidate)
 
 
 def _is_long_key(content: bytes) -> bool:
@@ -161,10 +163,11 @@ def _accept_password(candidate: Candidate) -> bool:
         return _accept_short_name(candidate)
     if value.notation != "typed" and not value.quoted:
         return _accept_bare_password(candidate)
-    if b" " not in content:
-        return True
-    is_short = len(content) < 40 and content.count(b" ") < 4 and candidate.has_digit
-    return (value.notation == "typed" or is_short) and judge.is_phrase(content)
+    return b" " not in content or (judge.is_phrase(content) and (value.notation == "typed" or _is_short(candidate)))
+
+
+def _is_short(candidate: Candidate) -> bool:
+    return len(candidate.content) < 40 and candidate.content.count(b" ") < 4 and candidate.has_digit
 
 
 def _accept_short_name(candidate: Candidate) -> bool:
@@ -187,12 +190,15 @@ def _is_name_in_program(candidate: Candidate) -> bool:
 def _is_setting(candidate: Candidate, is_word: bool) -> bool:
     """Whether the short name is part of a longer one, as in settings and environment variables."""
     value, last, stem = candidate.value, candidate.before[-1:], candidate.stem
-    is_assigned = value.sign in b"=:" + KEY_END or value.notation == "inner"
-    if (last == b"_" and stem.isupper()) or (last in b"_." and is_assigned):
+    if last in b"_." and (_is_variable(last, stem) or value.sign in b"=:" + KEY_END or value.notation == "inner"):
         return True
     if last.isalpha() and stem.islower() and value.sign == b"=" and not is_word:
         return True
     return _is_camel_part(last, stem) and (value.quoted or not judge.is_word(candidate.content.rstrip(b"-")))
+
+
+def _is_variable(last: bytes, stem: bytes) -> bool:
+    return last == b"_" and stem.isupper()
 
 
 def _is_camel_part(last: bytes, stem: bytes) -> bool:
@@ -279,9 +285,10 @@ def is_secret_key(content: bytes, before: bytes, stem: bytes) -> bool:
     if stem.lower().startswith(b"tok") or word in WORDS.secret_qualifier:
         return True
     if not word:
-        is_parameter = before.endswith((b"?", b"&", b"--", b"-"))
-        return judge.looks_strong(content) and (is_parameter or (stem == b"Key" and len(content) >= _LONG_HEX))
-    return judge.looks_strong(content) or len(content) >= (20 if stem.isupper() else _LONG_HEX)
+        is_name = before.endswith((b"?", b"&", b"-")) or (stem == b"Key" and len(content) >= _LONG_HEX)
+        return is_name and judge.looks_strong(content)
+    least = 20 if stem.isupper() else _LONG_HEX
+    return len(content) >= least or judge.looks_strong(content)
 
 
 def _accept_strong(candidate: Candidate) -> bool:

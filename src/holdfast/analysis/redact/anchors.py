@@ -161,8 +161,11 @@ class _Automaton:
             # `far` is the highest bit of the guards.
             and (anchor.guard < _FAR or far.is_next(anchor.guard, start))
         ]
-        spans = (run.span() for run in runs if len(run[0]) <= RUN_MOST)
-        return hits + [(self._run_number, *span) for span in spans if may_be_token(text, *span)]
+        return hits + [(self._run_number, *run.span()) for run in runs if _may_be_run(text, *run.span())]
+
+
+def _may_be_run(text: bytes, start: int, end: int) -> bool:
+    return end - start <= RUN_MOST and may_be_token(text, start, end)
 
 
 def _is_hit(text: bytes, start: int, end: int, anchor: Anchor) -> bool:

@@ -196,8 +196,10 @@ def _is_mixed(value: bytes) -> bool:
         return False
     if len(value) < 20:
         return _has_digit_and_letter(value) or _has_wild_case(value) or is_unspeakable(value)
-    if is_camel_case(value):
-        return False
+    return not is_camel_case(value) and _is_mixed_run(value)
+
+
+def _is_mixed_run(value: bytes) -> bool:
     if changes_class(value, 12) or _has_many_signs(value):
         return True
     return bool(PATTERNS.base32.match(value) or PATTERNS.key_groups.match(value)) or is_unspeakable(value)

@@ -86,12 +86,12 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
     says_secret = bool(PATTERNS.says_secret.search(prefix))
     if not (says_secret or PATTERNS.vendor_word.match(prefix)):
         return False
-    if any(PATTERNS.plain_piece.match(piece) for piece in re.split(rb"[_.-]", body[run:])):
+    if any(map(PATTERNS.plain_piece.match, re.split(rb"[_.-]", body[run:]))):
         return False
     counts = judge.count_groups(body)
     if min(counts) < 2 or not _is_random_run(body[:run]):
-        few = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
-        return few and (says_secret or _is_base36(body, run))
+        is_mixed = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
+        return is_mixed and (says_secret or _is_base36(body, run))
     if run >= 32 and run == len(body):
         return judge.looks_random(body)
     return not _is_id(body, run, says_secret) and _is_mixed_enough(body, prefix, min(counts))

@@ -179,7 +179,7 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
         if len(values) >= _ECHOED:
             break
     # By length: values are mostly equally long, and the kept text is joined once.
-    kept = {length: _join_kept(text, spans, length - 1) for length in {len(value) for value in values}}
+    kept = {length: _join_kept(text, spans, length - 1) for length in set(map(len, values))}
     echoes = [
         (at, at + len(value), kind)
         for value, kind in values.items()

@@ -137,13 +137,7 @@ class Scanner:
         hits = [hit for hit in got.hits if hit[0] >= self._finders.first]
         many = work.is_look or bool(work.known) or len(got.hits) > _MEMO_AFTER
         for at, hit in enumerate(hits):
-            _, start, end = hit
-            around = _surroundings(text, hit) if many else None
-            known = work.known.get(around) if around else None
-            if known is not None:
-                all_spans += _moved(known, start)
-                continue
-            spans = self._find_at(text, hit, work)
+            spans = self._find_once(text, hit, work) if many else self._find_at(text, hit, work)
             if spans is None:
                 # A look asks whether there may be a secret, not where.
                 rest = hits[at : at + 1] if work.is_look else hits[at:]
@@ -151,10 +145,19 @@ class Scanner:
             all_spans += spans
             if spans and work.is_look:
                 return all_spans
-            # Reused only if it ends inside the compared stretch: at its edge a span may continue.
-            if around and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
-                work.known[around] = _moved(spans, -start)
         return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
+
+    def _find_once(self, text: bytes, hit: Hit, work: Work) -> list[Span] | None:
+        """As `_find_at`; what was found in the same surroundings is not searched again."""
+        _, start, end = hit
+        around = _surroundings(text, hit)
+        if (known := work.known.get(around)) is not None:
+            return _moved(known, start)
+        spans = self._find_at(text, hit, work)
+        # Reused only if it ends inside the compared stretch: at its edge a span may continue.
+        if spans is not None and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
+            work.known[around] = _moved(spans, -start)
+        return spans
 
     def _find_at(self, text: bytes, hit: Hit, work: Work) -> list[Span] | None:
         """The secrets at a hit; None if not enough work is left to judge it."""

@@ -150,4 +150,4 @@ def _only_a_name(word: str) -> bool:
     is_marked = word.startswith(("--", "/", "$", ".")) and inner[0].isalnum() and len(inner) > 2
     is_path = not word[0].isdigit() and _JOINED.search(word) is not None
     is_constant = len(inner) > 3 and inner.isupper() and inner.isalpha()
-    return is_joined or is_marked or is_path or is_constant or _has_case_inside(inner)
+    return any((is_joined, is_marked, is_path, is_constant, _has_case_inside(inner)))

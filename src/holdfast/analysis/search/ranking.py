@@ -178,9 +178,7 @@ class Ranking:
         for chunk, score in mixed.items():
             self._one(chunk).score = score
         self._weigh_subject(text, meaning)
-        near, worded = dict(meaning), {chunk for chunk, _ in text}
-        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
-        fitting = [chunk for chunk in best if is_related(chunk, near, worded)]
+        fitting = self._fitting(mixed, meaning, text)
         if self._query.is_task:
             self._weigh_registries({chunk: mixed[chunk] for chunk in fitting})
         else:
@@ -188,17 +186,26 @@ class Ranking:
         # Reading texts is costly: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
-        for chunk, one in self._found.items():
-            row = self._chunks[chunk]
-            # After all additions, so that evidence in a test counts less, too.
-            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
-            # What was named or occurs verbatim is meant, however short it is.
-            if not self._query.names and not {*one.why} - {LISTING, TESTED}:
-                one.score *= shape_factor(self._query, row, doubt_of(meaning))
+        # After all additions, so that evidence in a test counts less, too.
+        self._weigh_kinds(doubt_of(meaning))
         # Last, because a typed path sets the score instead of adding to it.
         self._weigh_paths()
         scores = self._by_place([(chunk, one.score) for chunk, one in self._found.items()])
         return [self._found[chunk] for chunk, _ in scores]
+
+    def _fitting(self, mixed: dict[int, float], meaning: Scored, text: Scored) -> list[int]:
+        near, worded = dict(meaning), {chunk for chunk, _ in text}
+        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
+        return [chunk for chunk in best if is_related(chunk, near, worded)]
+
+    def _weigh_kinds(self, doubt: float) -> None:
+        """By the roles of files and the shapes of chunks."""
+        for chunk, one in self._found.items():
+            row = self._chunks[chunk]
+            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
+            # What was named or occurs verbatim is meant, however short it is.
+            if not self._query.names and not {*one.why} - {LISTING, TESTED}:
+                one.score *= shape_factor(self._query, row, doubt)
 
     def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
         """Best first, ties by location; scores that differ by less are rounded to equal."""
@@ -295,7 +302,10 @@ class Ranking:
             # Similar names only if the name itself occurs nowhere; a route or path is no definition's name.
             if not named and "/" not in name and not lexical.chunks_with_token(self._db, name):
                 self._weigh_similar(name, LONE_NAME if self._query.is_name else 1.0)
-        words = self._query.text.split()
+        self._weigh_typed_apart(self._query.text.split())
+
+    def _weigh_typed_apart(self, words: list[str]) -> None:
+        """A few words may be a name."""
         if 1 < len(words) <= 4:
             unknown = [word for word in words if not self._is_known(word)]
             # If all words are known, a similar name must be very close; else the words are meant as words.

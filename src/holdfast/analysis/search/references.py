@@ -1,6 +1,7 @@
 """Finds references by name: a chunk that names many relevant definitions lists them, and a test's names are what it
 tests."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
@@ -128,12 +129,12 @@ def weigh_tested(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[int,
     the code does not. `fitting` has the best first."""
     tests = [chunk for chunk in fitting if reader[chunk].role == languages.TEST][:MOST_TESTS]
     names = {test: _compound_names(reader.lines(test)) for test in tests}
-    defining = _chunks_defining(db, {name for held in names.values() for name in held})
-    reader.load(chunk for chunks in defining.values() for chunk in chunks)
+    defining = _chunks_defining(db, set(itertools.chain(*names.values())))
+    reader.load(itertools.chain(*defining.values()))
     tested: dict[int, float] = {}
     for test, held in names.items():
-        meant = dict.fromkeys(chunk for name in held for chunk in defining.get(name, ()))
-        meant = dict.fromkeys(chunk for chunk in meant if reader[chunk].role == languages.CODE)
+        named = dict.fromkeys(itertools.chain.from_iterable(defining.get(name, ()) for name in held))
+        meant = [chunk for chunk in named if reader[chunk].role == languages.CODE]
         for chunk in meant:
             tested[chunk] = min(1.0, tested.get(chunk, 0.0) + fitting[test] / len(meant))
     return tested

@@ -297,6 +297,9 @@ def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
     text = result.get("result")
     if not isinstance(text, str):
         raise ModelFailed("claude gave no text", spent=True)
-    usage = result.get("usage")
+    return Reply(text, _claude_tokens(result.get("usage")))
+
+
+def _claude_tokens(usage: Any) -> int:
     counts = [usage.get(name) for name in COUNTED] if isinstance(usage, dict) else []
-    return Reply(text, sum(n for n in counts if isinstance(n, int) and n > 0))
+    return sum(n for n in counts if isinstance(n, int) and n > 0)

@@ -54,18 +54,18 @@ def validate_session_state(state: Any) -> bool:
     """The seed's JSON Schema: both fields with their types, an id of known form, nothing else (version 2: its fields)."""
     if not isinstance(state, Mapping):
         return False
-    version = state.get("version", CURRENT)
     allowed = {"session_id", "first_semantic_search_shown"}
-    if version == NEXT and "version" in state:
-        allowed |= {"version", *NEW_IN_2}
-    elif "version" in state and (version != CURRENT or isinstance(version, bool)):
-        return False
     if "version" in state:
-        allowed.add("version")
+        version = state["version"]
+        # True equals 1 in Python.
+        if isinstance(version, bool) or version not in (CURRENT, NEXT):
+            return False
+        allowed |= {"version"} if version == CURRENT else {"version", *NEW_IN_2}
+    session = state.get("session_id")
     return (
         set(state) <= allowed
         and isinstance(state.get("first_semantic_search_shown"), bool)
-        and isinstance(session := state.get("session_id"), str)
+        and isinstance(session, str)
         and bool(_SEED_ID.match(session) or _AGENT_ID.match(session))
     )
 

@@ -128,12 +128,16 @@ def _trigger_of_event(
         return ""
     if event.kind == "prompt.submitted" and session.first_prompt_seq == event.seq:
         return index_state.FIRST_PROMPT
-    # Switching back to the branch indexed last needs nothing.
-    if session.switched_seq == event.seq and session.branch != (checkout.last.branch if checkout.last else ""):
+    if session.switched_seq == event.seq and session.branch != _indexed_branch(checkout):
         return index_state.BRANCH
     if event.kind == "turn.ended" and _worth_a_look(event, session, checkout, settings):
         return index_state.TURN_END
     return ""
+
+
+def _indexed_branch(checkout: index_state.Checkout) -> str:
+    """Switching back to it needs nothing."""
+    return checkout.last.branch if checkout.last else ""
 
 
 def _worth_a_look(

@@ -11,7 +11,7 @@ from holdfast.core.kinds import Payload, team_events
 from holdfast.core.kinds.memory_events import MemoryDropped, MemoryObserved
 from holdfast.core.machine import machine_id
 from holdfast.features.team.policy import FOLDER, LEASES_FILE, Markers
-from holdfast.features.team.state import LOCAL_PROJECT, MEMBERSHIP, SHARED, THE_TEAM, Membership
+from holdfast.features.team.state import LOCAL_PROJECT, MEMBERSHIP, SHARED, THE_TEAM, Membership, SharedState
 from holdfast.paths import private_folder, write_atomically
 
 MOST_ITEMS = 200
@@ -147,24 +147,27 @@ def _repo_of(item: Item, call: Call) -> str:
     return f"{project}/.git" if project else ""
 
 
+def _held_leases(project: str, doc: SharedState, now: int) -> list[dict[str, Any]]:
+    held = ((name, one) for name, one in doc.leases.items() if one.until > now)
+    return [{"project": project, "name": name, **msgspec.to_builtins(one)} for name, one in held]
+
+
 def show_status(call: Call) -> dict[str, Any]:
     membership = MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()
-    projects = [
-        {"path": key, "id": one.id, "remote": one.remote}
-        for key, one in LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
-    ]
-    shared = [(p["id"], doc) for p in projects if p["id"] and (doc := SHARED.load(call.reader, str(p["id"])))]
+    known = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
+    projects = [{"path": key, "id": one.id, "remote": one.remote} for key, one in known]
+    loaded = ((one.id, SHARED.load(call.reader, one.id)) for _, one in known if one.id)
+    shared = [(id_, doc) for id_, doc in loaded if doc]
     return {
         **msgspec.to_builtins(membership),
         "projects": projects,
-        "leases": [
-            {"project": id_, "name": name, **msgspec.to_builtins(one)}
-            for id_, doc in shared for name, one in doc.leases.items() if one.until > call.now
-        ],
-        "handovers": [
-            {"project": id_, **msgspec.to_builtins(one)} for id_, doc in shared for one in doc.handovers
-        ],
-    }  # fmt: skip
+        "leases": [lease for id_, doc in shared for lease in _held_leases(id_, doc, call.now)],
+        "handovers": [handover for id_, doc in shared for handover in _handovers(id_, doc)],
+    }
+
+
+def _handovers(project: str, doc: SharedState) -> list[dict[str, Any]]:
+    return [{"project": project, **msgspec.to_builtins(one)} for one in doc.handovers]
 
 
 COMMANDS = {"join": join_team, "leave": leave_team, "locate": record_local_projects, "receive": receive_feed_items}

@@ -85,9 +85,13 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
         yield derived_event(event, TeamRulesShown(names=rules, by=event.key))
     if budgets := [one.item for one in membership.budgets if not one.shown_by]:
         yield derived_event(event, TeamBudgetsShown(budgets=budgets, by=event.key))
+    if event.kind == "session.started":
+        yield from _told_handovers(state, event)
+
+
+def _told_handovers(state: State, event: Event) -> Iterable[Event]:
     project, shared = _shared_state(state, event)
-    items = [one.item for one in shared.handovers if not one.told] if event.kind == "session.started" else []
-    if items:
+    if items := [one.item for one in shared.handovers if not one.told]:
         yield derived_event(event, TeamHandoverTold(project_id=project, handovers=items))
 
 

@@ -22,19 +22,19 @@ def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
     return list(_outline_chunks(lines)) if language in OUTLINE.languages else []
 
 
+def _list_definitions(lines: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
+    # A longer line is data and would only cost time.
+    matches = ((row, _DEFINITION.match(line)) for row, line in enumerate(lines) if len(line) < 500)
+    return [(row, match) for row, match in matches if match]
+
+
 def _outline_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
-    definitions = [
-        # A longer line is data and would only cost time.
-        (row, match)
-        for row, line in enumerate(lines)
-        if len(line) < 500 and (match := _DEFINITION.match(line))
-    ]
+    definitions = _list_definitions(lines)
     if not definitions:
         return
     outermost = min(len(match["indent"]) for _, match in definitions)
     # Members one level below the outermost are chunks of their own, deeper ones are not.
-    outer_definitions = [(row, match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
-    spans = [(_with_comments(lines, row), match) for row, match in outer_definitions]
+    spans = [(_with_comments(lines, row), match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
     ends = [start for start, _ in spans[1:]] + [len(lines)]
     for start, end in uncovered_spans([(spans[0][0], len(lines))], 0, len(lines)):
         yield from of_lines(lines, start, end, "module", "")

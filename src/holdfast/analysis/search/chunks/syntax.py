@@ -194,6 +194,11 @@ def _node_name(node: Node) -> str:
             name_node = inner
         if name_node is not None:
             return _node_text(name_node)
+    return _inner_name(node)
+
+
+def _inner_name(node: Node) -> str:
+    """Of a definition whose name is in one of its children."""
     if node.type == "type_declaration":
         inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
         return _node_name(inside) if inside is not None else ""

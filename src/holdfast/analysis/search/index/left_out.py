@@ -37,7 +37,7 @@ def by_name(path: str, size: int, largest: int) -> str:
     name = posixpath.basename(path).lower()
     language = languages.language_of_path(path)
     # Examples and templates of such files hold no secrets, and `secrets.py` is code.
-    if _SECRET_NAME.match(name) and not name.endswith(_FILES.examples) and not _is_code(language, name):
+    if _SECRET_NAME.match(name) and not (name.endswith(_FILES.examples) or _is_code(language, name)):
         return SECRET
     if _GENERATED_NAME.match(name):
         return GENERATED
@@ -45,9 +45,13 @@ def by_name(path: str, size: int, largest: int) -> str:
         return DATA
     if size > largest:
         return LARGE
-    if language in CONFIGURATION and size > LARGEST_DATA and not _DESCRIPTION.search(name):
+    if size > LARGEST_DATA and _is_data(language, name):
         return DATA
     return "" if size else EMPTY
+
+
+def _is_data(language: str, name: str) -> bool:
+    return language in CONFIGURATION and not _DESCRIPTION.search(name)
 
 
 def by_content(content: bytes, path: str, largest: int) -> str:

@@ -71,7 +71,7 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
     items = _injectable_items(state, event)
     # The agent still has the earlier conversation: only what others learned since is new.
     if data.source in ("resume", "fork"):
-        since = [item for item in items if doc and item.session != event.session and item.at > doc.left_at]
+        since = _learned_since(items, doc) if doc else []
         yield from _memory_context(since[-RESUME_ITEMS:], settings.start_tokens)
         return
     if data.source != "compact":
@@ -87,6 +87,11 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
     if settings.agent_proposes:
         yield Context(documents.PROPOSE, ASKED_TO_PROPOSE, WEIGHT)
     yield from _memory_context(_best_at_start(items, event.at), settings.start_tokens)
+
+
+def _learned_since(items: Sequence[documents.ProjectItem], doc: documents.MemorySession) -> list[documents.ProjectItem]:
+    """What other sessions learned."""
+    return [item for item in items if item.session != doc.id and item.at > doc.left_at]
 
 
 def _put_back(state: State, doc: documents.MemorySession, settings: MemorySettings) -> Iterator[Context]:
@@ -341,11 +346,10 @@ def superseded_ids(
     """Return older words of the user that these replace, or a session's older summary. The agent's words replace
     nothing."""
     if one.type == documents.SUMMARY:
-        return [i.id for i in items if i.type == documents.SUMMARY and i.session == session and i.id != this]
-    if one.origin != documents.USER or one.uncertain:
-        return []
+        summaries = (item for item in items if item.type == documents.SUMMARY and item.session == session)
+        return [item.id for item in summaries if item.id != this]
     # A temporary statement must not end a permanent one.
-    if end_of(one.text, documents.day_of(at)):
+    if one.origin != documents.USER or one.uncertain or end_of(one.text, documents.day_of(at)):
         return []
     return [item.id for item in _replaced_items(items, this, one.text) if not item.pinned][:MOST_SUPERSEDED]
 

@@ -50,12 +50,11 @@ def is_file_of(project: str) -> Exists:
 
 def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
     """`gates`: those open in the session now."""
-    asked = one_line(doc.prompt, 300) if one_line(doc.prompt, 200) != doc.first_prompt else ""
     said = one_line(" ".join(summary.said) or doc.message, 400)
     files = [path.removeprefix(f"{doc.project}/") for path in doc.edited if exists(path)][-MOST:]
     rows: tuple[tuple[str, Iterable[str]], ...] = (
         ("- goal: ", (doc.first_prompt or "not said",)),
-        ("- asked last: ", _if_any(asked)),
+        ("- asked last: ", _if_any(_asked_last(doc))),
         ("- the agent said: ", _if_any(said)),
         ("- check passed: ", summary.proven),
         ("- ", (f"{one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])),
@@ -71,6 +70,10 @@ def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], e
     whose = doc.agent or "another agent"
     title = f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
     return "\n".join([title, *(prefix + text for prefix, texts in rows for text in texts)])
+
+
+def _asked_last(doc: MemorySession) -> str:
+    return one_line(doc.prompt, 300) if one_line(doc.prompt, 200) != doc.first_prompt else ""
 
 
 def _if_any(text: str) -> tuple[str, ...]:

@@ -48,10 +48,14 @@ def is_needed(acts: Sequence[Act], act: Act) -> bool:
         return False
     since = acts[failed[-1] + 1 :]
     if act.action == "edit":
-        # A second edit of the same file since the failure adds nothing.
-        return act.ok and not any(a.action == "edit" and a.paths == act.paths for a in since)
+        return act.ok and not _is_edited_again(since, act)
     near = sum(a.action == "shell" for a in since) < NEAR
     return near or any(_command_name(acts[n]) == _command_name(act) for n in failed)
+
+
+def _is_edited_again(since: Sequence[Act], act: Act) -> bool:
+    """A second edit of the same file since the failure adds nothing."""
+    return any(earlier.action == "edit" and earlier.paths == act.paths for earlier in since)
 
 
 def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
@@ -86,19 +90,22 @@ def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
 def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
     """A command failed, and a variant worked without edits in between."""
     for at, act in enumerate(acts):
-        if not _is_failure(act):
-            continue
-        # After an edit the success may be due to the edit, which is `repaired_failures`.
-        unedited = itertools.takewhile(lambda other: other.action != "edit", acts[at + 1 :])
-        later = list(itertools.islice((other for other in unedited if other.action == "shell"), NEAR))
-        variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
-        # If the variant itself failed in between, it is flaky rather than the working way.
-        if variant and not any(not o.ok and o.command == variant.command for o in later):
+        if _is_failure(act) and (variant := _working_variant(act, acts[at + 1 :])):
             yield Candidate(
                 type="gotcha", origin=DEED, importance=6, detail=one_line(act.text, 300),
                 text=f"`{one_line(act.command, SHOWN)}` fails here; `{one_line(variant.command, SHOWN)}` works.",
                 evidence=(act.seq, variant.seq), files=tuple(act.paths[:5]),
             )  # fmt: skip
+
+
+def _working_variant(failed: Act, after: Sequence[Act]) -> Act | None:
+    # After an edit the success may be due to the edit, which is `repaired_failures`.
+    unedited = itertools.takewhile(lambda act: act.action != "edit", after)
+    later = list(itertools.islice((act for act in unedited if act.action == "shell"), NEAR))
+    variant = next((act for act in later if act.ok and _is_variant(failed.command, act.command)), None)
+    # If the variant itself failed in between, it is flaky rather than the working way.
+    is_flaky = variant and any(not act.ok and act.command == variant.command for act in later)
+    return None if is_flaky else variant
 
 
 def _command_name(act: Act) -> str:
