@@ -92,7 +92,7 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
     if min(counts) < 2 or not _is_random_run(body[:run]):
         is_mixed = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
         return is_mixed and (says_secret or _is_base36(body, run))
-    if run >= 32 and run == len(body):
+    if len(body) == run >= 32:
         return judge.looks_random(body)
     return not _is_id(body, run, says_secret) and _is_mixed_enough(body, prefix, min(counts))
 

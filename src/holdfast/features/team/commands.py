@@ -156,8 +156,7 @@ def show_status(call: Call) -> dict[str, Any]:
     membership = MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()
     known = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
     projects = [{"path": key, "id": one.id, "remote": one.remote} for key, one in known]
-    loaded = ((one.id, SHARED.load(call.reader, one.id)) for _, one in known if one.id)
-    shared = [(id_, doc) for id_, doc in loaded if doc]
+    shared = [(one.id, SHARED.load(call.reader, one.id) or SharedState()) for _, one in known if one.id]
     return {
         **msgspec.to_builtins(membership),
         "projects": projects,

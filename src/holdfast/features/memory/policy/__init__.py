@@ -340,14 +340,17 @@ def _event_repo(state: State, event: Event) -> str:
     return documents.repo_of(event) or (doc.repo if doc else "")
 
 
+def _is_older_summary(item: documents.ProjectItem, this: str, session: str) -> bool:
+    return item.type == documents.SUMMARY and item.session == session and item.id != this
+
+
 def superseded_ids(
     items: Iterable[documents.ProjectItem], this: str, one: Candidate, session: str, at: int
 ) -> list[str]:
     """Return older words of the user that these replace, or a session's older summary. The agent's words replace
     nothing."""
     if one.type == documents.SUMMARY:
-        summaries = (item for item in items if item.type == documents.SUMMARY and item.session == session)
-        return [item.id for item in summaries if item.id != this]
+        return [item.id for item in items if _is_older_summary(item, this, session)]
     # A temporary statement must not end a permanent one.
     if one.origin != documents.USER or one.uncertain or end_of(one.text, documents.day_of(at)):
         return []

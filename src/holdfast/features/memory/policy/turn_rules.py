@@ -64,16 +64,18 @@ def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     for at, act in enumerate(acts):
         if _command_name(act) in done or not _is_failure(act):
             continue
-        # 0 for "never": the failed command itself precedes anything that can pass.
-        passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
+        passed = _first_pass(acts, at)
         edits = [a for a in acts[at:passed] if a.action == "edit" and a.ok]
         if passed and edits:
             done.add(_command_name(act))
             yield _bug_fix(act, edits, acts[passed])
 
 
-def _same_passed(failed: Act, act: Act) -> bool:
-    return act.action == "shell" and act.ok and _command_name(act) == _command_name(failed)
+def _first_pass(acts: Sequence[Act], at: int) -> int:
+    """Where the failed command passes; 0 for "never": it precedes anything that can pass."""
+    name = _command_name(acts[at])
+    later = (n for n in range(at + 1, len(acts)) if acts[n].action == "shell" and acts[n].ok)
+    return next((n for n in later if _command_name(acts[n]) == name), 0)
 
 
 def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
