@@ -303,3 +303,12 @@ def _changed_document(position: Position, begin: Begin) -> bytes | None:
 
 def begin_empty(_path: Path) -> FileContext:
     return FileContext()
+
+
+def records_of(reader: UsageReader, path: Path) -> Iterator[UsageRecord]:
+    """Reads all records of a file, never holding more than one chunk of it in memory."""
+    position, more = Position(str(path)), True
+    while more:
+        reading = reader.read(position)
+        position, more = reading.position, reading.more
+        yield from reading.records
