@@ -475,4 +475,4 @@ def test_a_folder_without_git_is_searched_too(world: World) -> None:
     time.sleep(0.06)
     assert "1 chunks" in world.cli("index", "run")
     assert "wheel.py:1" in world.cli("search", "turn the wheel")
-    assert "not looked into (node_modules)" in world.cli("index", "why", "node_modules/left/index.js", code=1)
+    assert "a folder that is not indexed (node_modules)" in world.cli("index", "why", "node_modules/left/index.js", code=1)

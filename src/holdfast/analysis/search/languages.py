@@ -38,7 +38,7 @@ _BY_NAME = {name: language for language, names in TABLES.names.items() for name 
 _ROLES = [(role, [re.compile(pattern) for pattern in role.patterns]) for role in TABLES.role]
 LANGUAGES = frozenset((*TABLES.suffixes, *TABLES.names))
 PROSE = frozenset(("markdown", "rst", "text"))
-CODE, TEST = "code", "test"
+CODE, TEST, CONFIGURATION = "code", "test", "configuration"
 # Rust keeps tests in a module `tests` in the same file.
 _RUST_TEST = re.compile(r"(?:^|\.)(?:tests?|test_\w+|\w+_tests?)(?:\.|$)")
 
