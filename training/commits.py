@@ -103,7 +103,7 @@ def pairs(repository: Path) -> Iterator[dict[str, str]]:
 
 
 def _counts(path: str) -> bool:
-    return role_of(path) in (CODE, CONFIGURATION) and bool(languages.of(path)) and not is_test(path, "")
+    return role_of(path) in (CODE, CONFIGURATION) and bool(languages.language_of_path(path)) and not is_test(path, "")
 
 
 def write(repository: Path, out: Path) -> str:

@@ -75,20 +75,26 @@ def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] 
             raise BatchRefused(f"stream {batch.stream} is over; this machine is at stream {have.stream}")
         return Accepted(have, (), 0, gap=True)
     if batch.stream > have.stream:
-        common = _common_prefix(have, batch, stored_keys)
-        restores = (*have.restores, (batch.stream, common))[-MOST_STREAMS:]
-        have = msgspec.structs.replace(have, stream=batch.stream, cursor=common, key="", restores=restores)
+        have = _in_stream(have, batch, stored_keys)
     if batch.after > have.cursor or not _is_same_log(have, batch):
         return Accepted(have, (), 0, gap=True)
     fresh = tuple(event for event in batch.events if event.seq > have.cursor and event.key not in stored_keys)
-    moved = have
-    if batch.upto >= have.cursor:
-        top = max(have.top, batch.upto)
-        moved = msgspec.structs.replace(have, cursor=batch.upto, key=batch.upto_event, top=top)
-    return Accepted(moved, fresh, len(batch.events) - len(fresh))
+    return Accepted(_moved_by(have, batch), fresh, len(batch.events) - len(fresh))
+
+
+def _moved_by(have: MachineCursor, batch: Batch) -> MachineCursor:
+    if batch.upto < have.cursor:
+        return have
+    return msgspec.structs.replace(have, cursor=batch.upto, key=batch.upto_event, top=max(have.top, batch.upto))
 
 
 MOST_RUNS, MOST_STREAMS = 8, 64
+
+
+def _in_stream(have: MachineCursor, batch: Batch, stored_keys: Container[str]) -> MachineCursor:
+    common = _common_prefix(have, batch, stored_keys)
+    restores = (*have.restores, (batch.stream, common))[-MOST_STREAMS:]
+    return msgspec.structs.replace(have, stream=batch.stream, cursor=common, key="", restores=restores)
 
 
 def _with_run(have: MachineCursor, run: str) -> MachineCursor:

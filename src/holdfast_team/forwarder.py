@@ -44,15 +44,7 @@ from holdfast_team.membership import (
     rotate_token,
     tend_leases,
 )
-from holdfast_team.protocol import (
-    MOST_EVENTS,
-    Batch,
-    BatchAnswer,
-    FeedPage,
-    Level,
-    SharedEvent,
-    SharedProject,
-)
+from holdfast_team.protocol import MOST_EVENTS, Batch, BatchAnswer, FeedPage, Level, SharedEvent, SharedProject
 from holdfast_team.sent import SentLog
 from holdfast_team.sharing import level_named, share_event
 
@@ -285,14 +277,16 @@ class Forwarder:
         # A 409 has the same body: it says from where the server wants the stream.
         if status not in (200, 409):
             raise error_from_answer(status, answer)
-        batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
+        self._follow(msgspec.json.decode(answer, type=BatchAnswer), len(batch.events), more=full)
+
+    def _follow(self, batch_answer: BatchAnswer, count: int, more: bool) -> None:
         if batch_answer.copied:
             self._note_status(COPIED, COPIED_TEXT)
         elif batch_answer.gap and self._has_other_log(batch_answer):
             self._begin_stream(batch_answer)
         else:
-            self._note_answer(batch_answer, len(batch.events), more=full)
+            self._note_answer(batch_answer, count, more)
 
     def _marks_of(self, batch: Batch, keys: dict[int, str]) -> dict[str, str]:
         """By these the server sees who sends, and that it is still the same log."""

@@ -94,14 +94,8 @@ def _remote_of(config: Path) -> str:
 
 def _spell_out(address: str) -> str:
     """Expand the person's own git abbreviations (`url.….insteadOf`), which other machines lack."""
-    try:
-        done = subprocess.run(
-            git.git_argv("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$"),
-            env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return address
-    settings = (line.partition("\n") for line in done.stdout.decode("utf-8", "replace").split("\0"))
+    listed = _run_git("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$")
+    settings = (line.partition("\n") for line in listed.decode("utf-8", "replace").split("\0"))
     spelled = [(short, name[4:-10]) for name, _, short in settings if short and address.startswith(short)]
     # As in git, the longest abbreviation wins.
     short, base = max(spelled, key=lambda one: len(one[0]), default=("", ""))
@@ -118,13 +112,17 @@ def _first_commit(root: str) -> str:
 
 
 def _beginning_of(root: str, start: str) -> str:
-    command = git.git_argv("rev-list", "--first-parent", "--max-parents=0", start, "--")
+    listed = _run_git("rev-list", "--first-parent", "--max-parents=0", start, "--", cwd=root).decode("ascii", "replace")
+    return min((line for line in listed.split() if re.fullmatch(r"[0-9a-f]{40,64}", line)), default="")
+
+
+def _run_git(*words: str, cwd: str | None = None) -> bytes:
+    """The output; empty if git failed."""
     try:
         done = subprocess.run(
-            command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
-            stdin=subprocess.DEVNULL,
+            git.git_argv(*words), cwd=cwd, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S,
+            check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    hashes = [line for line in done.stdout.decode("ascii", "replace").split() if re.fullmatch(r"[0-9a-f]{40,64}", line)]
-    return min(hashes, default="") if done.returncode == 0 else ""
+        return b""
+    return done.stdout if done.returncode == 0 else b""

@@ -16,20 +16,8 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import look_up_process, machine_id
 from holdfast.paths import Paths, locked_file, private_folder, write_atomically
+from holdfast_team import protocol
 from holdfast_team.core import Upstream, rely_on_lease
-from holdfast_team.protocol import (
-    OLDEST_VERSION,
-    VERSION,
-    VERSION_HEADER,
-    Health,
-    LeaseAnswer,
-    LeaseRequest,
-    Level,
-    Problem,
-    Role,
-    RotateAnswer,
-    RotateRequest,
-)
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
@@ -62,9 +50,9 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
     token: str
     tenant: str
     person: str
-    role: Role
+    role: protocol.Role
     machine: str
-    level: Level = "facts"
+    level: protocol.Level = "facts"
     levels: dict[str, str] = {}
     """Another level, or `none`, by local folder of a project."""
     joined_at: int = 0
@@ -259,7 +247,11 @@ class TeamConnection:
         self._http.timeout = timeout
         if self._http.sock:
             self._http.sock.settimeout(timeout)
-        headers = {"content-type": "application/json", "user-agent": "holdfast", VERSION_HEADER: str(VERSION)}
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "holdfast",
+            protocol.VERSION_HEADER: str(protocol.VERSION),
+        }
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         self._http.request(method, self._parts.path + path, content or None, headers)
@@ -286,19 +278,19 @@ def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConn
 
 def check_server(connection: TeamConnection) -> None:
     """Before a code is sent to it: whether it is a team server of a compatible version."""
-    health = connection.request("GET", "/health", Health)
-    if health.version < OLDEST_VERSION:
+    health = connection.request("GET", "/health", protocol.Health)
+    if health.version < protocol.OLDEST_VERSION:
         raise CommandRefused(
-            f"the server speaks version {health.version}, this machine {OLDEST_VERSION} or newer",
+            f"the server speaks version {health.version}, this machine {protocol.OLDEST_VERSION} or newer",
             fix="Update Holdfast on the server.",
         )
 
 
 def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:
     try:
-        problem = msgspec.json.decode(answer, type=Problem)
+        problem = msgspec.json.decode(answer, type=protocol.Problem)
     except msgspec.DecodeError:
-        problem = Problem(error=f"the server answered {status}")
+        problem = protocol.Problem(error=f"the server answered {status}")
     return TeamRefused(status, problem.error, problem.fix)
 
 
@@ -318,7 +310,9 @@ def rotate_token(paths: Paths, now: int) -> Membership:
         new = membership.next_token or f"hft_{secrets.token_urlsafe(32)}"
         files.save_membership(msgspec.structs.replace(membership, next_token=new))
         hashed = hashlib.sha256(new.encode()).hexdigest()
-        told = connect_team(membership).request("POST", "/v1/rotate", RotateAnswer, RotateRequest(token_hash=hashed))
+        told = connect_team(membership).request(
+            "POST", "/v1/rotate", protocol.RotateAnswer, protocol.RotateRequest(token_hash=hashed)
+        )
         # A server older than this machine makes the token itself.
         changed = msgspec.structs.replace(membership, token=told.token or new, next_token="", rotated_at=now)
         files.save_membership(changed)
@@ -338,18 +332,27 @@ def tend_leases(files: TeamFiles, connection: TeamConnection) -> None:
                 leases.remove(lease)
 
 
+def _is_owner_alive(lease: OwnLease) -> bool:
+    if not lease.pid:
+        return True
+    # The pid may have been reused: the start time must match.
+    seen = look_up_process(lease.pid)
+    return seen is not None and seen.start == lease.start
+
+
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None if it is over."""
     asked_at = steady_ms()
-    # The pid may have been reused: the start time must match.
-    alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
+    alive = _is_owner_alive(lease)
     # Renewed after 30 % of its time: `until` is at 90 % of it.
     if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
         return lease
-    act = "renew" if alive else "release"
-    request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
+    request = protocol.LeaseRequest(
+        act="renew" if alive else "release", project=lease.project, name=lease.name, session=lease.session,
+        token=lease.token,
+    )  # fmt: skip
     try:
-        answer = connection.request("POST", "/v1/lease", LeaseAnswer, request)
+        answer = connection.request("POST", "/v1/lease", protocol.LeaseAnswer, request)
     except TeamRefused:
         return None
     except TeamUnreachable:

@@ -13,8 +13,7 @@ import msgspec
 from holdfast.analysis.redact import redact
 from holdfast.core.erase import INSTEAD
 from holdfast.paths import private_folder, write_atomically
-from holdfast_team.membership import TeamConnection, TeamFiles
-from holdfast_team.privacy import T
+from holdfast_team.membership import T, TeamConnection, TeamFiles
 from holdfast_team.protocol import LEVELS, Batch, Level, SharedEvent
 from holdfast_team.sharing import LEVEL_TEXT
 
@@ -63,14 +62,10 @@ class SentLog:
 
     def batches(self) -> Iterator[Batch]:
         """From the oldest kept."""
-        for line in _complete_lines(self._files.sent_file):
-            with contextlib.suppress(msgspec.DecodeError):
-                yield msgspec.json.decode(line, type=Batch)
+        return _decode_lines(self._files.sent_file, Batch)
 
     def events(self) -> Iterator[SentEvent]:
-        for line in _complete_lines(self._files.index_file):
-            with contextlib.suppress(msgspec.DecodeError):
-                yield msgspec.json.decode(line, type=SentEvent)
+        return _decode_lines(self._files.index_file, SentEvent)
 
     def common_prefix(self, key_at: Callable[[int], str], bound: int) -> int:
         """The last number up to `bound` at which the log still has what was sent."""
@@ -78,15 +73,8 @@ class SentLog:
 
     def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
         """Forgotten events are not kept here either."""
-        for path in (_rotated_path(self._files.sent_file), self._files.sent_file):
-            if path.exists():
-                write_atomically(
-                    path, b"".join(_remove_events(line, gone) for line in path.read_bytes().splitlines() if line)
-                )
-        for path in (_rotated_path(self._files.index_file), self._files.index_file):
-            if path.exists():
-                remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
-                write_atomically(path, b"".join(line + b"\n" for line in remaining))
+        _rewrite_lines(self._files.sent_file, lambda line: _remove_events(line, gone))
+        _rewrite_lines(self._files.index_file, lambda line: b"" if _row_key(line) in gone else line + b"\n")
 
 
 class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +89,10 @@ class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
     """The local folder. It did not leave: it is here so that erasing the project changes this line too."""
     digest: str = ""
     """Of the original body and folder: a line that differs from it was changed by an erasure."""
+
+    @property
+    def number(self) -> str:
+        return self.id or str(self.body.get("id") or "")
 
     def was_changed(self) -> bool:
         # Lines of the previous version had no digest.
@@ -131,28 +123,20 @@ def send_words(
 
 def list_words(files: TeamFiles) -> list[SentWords]:
     """From the oldest."""
-    found = []
-    for line in _complete_lines(files.words_file):
-        with contextlib.suppress(msgspec.DecodeError):
-            found.append(msgspec.json.decode(line, type=SentWords))
-    return found
+    return list(_decode_lines(files.words_file, SentWords))
 
 
 def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
     """Forgotten words are not kept here either."""
     with files.locked("words.lock"):
-        for path in (_rotated_path(files.words_file), files.words_file):
-            if path.exists():
-                lines = [line for line in path.read_bytes().splitlines() if _words_id(line) not in gone]
-                write_atomically(path, b"".join(line + b"\n" for line in lines))
+        _rewrite_lines(files.words_file, lambda line: b"" if _words_id(line) in gone else line + b"\n")
 
 
 def _words_id(line: bytes) -> str:
     try:
-        words = msgspec.json.decode(line, type=SentWords)
+        return msgspec.json.decode(line, type=SentWords).number
     except msgspec.DecodeError:
         return ""
-    return words.id or str(words.body.get("id") or "")
 
 
 def describe_level(level: Level) -> str:
@@ -195,6 +179,19 @@ def _complete_lines(path: Path) -> Iterator[bytes]:
         if one.exists():
             with one.open("rb") as file:
                 yield from (line for line in file if line.endswith(b"\n") and len(line) > 2)
+
+
+def _decode_lines(path: Path, type_: type[T]) -> Iterator[T]:
+    for line in _complete_lines(path):
+        with contextlib.suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(line, type=type_)
+
+
+def _rewrite_lines(path: Path, rewrite: Callable[[bytes], bytes]) -> None:
+    """Replace every line of the file and of its rotated predecessor."""
+    for one in (_rotated_path(path), path):
+        if one.exists():
+            write_atomically(one, b"".join(rewrite(line) for line in one.read_bytes().splitlines() if line))
 
 
 def _append_durably(path: Path, content: bytes) -> None:

@@ -74,11 +74,11 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
     if allowed is None or event.kind in TEAM_KINDS or not event.session:
         return None
     whole = event.data.as_dict()
-    data = {name: value for name, value in whole.items() if name not in NEVER and (level == "full" or name in allowed)}
+    names = whole.keys() - NEVER if level == "full" else allowed - NEVER
+    data = {name: value for name, value in whole.items() if name in names}
     # A worktree of the same repository: a file has the same name in each.
     tree = whole.get("worktree") if whole.get("repo") == f"{root}/.git" else ""
-    for name in PATH_FIELDS & data.keys():
-        data[name] = inside_paths(data[name], root, tree or root)
+    data |= {name: inside_paths(data[name], root, tree or root) for name in PATH_FIELDS & data.keys()}
     return SharedEvent(
         seq=event.seq, key=event.key, at=event.at, kind=event.kind, session=event.session, project=project,
         agent=event.agent, tool=event.tool if level != "presence" else "", data=clean_text(data),

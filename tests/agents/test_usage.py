@@ -16,8 +16,7 @@ from holdfast.agents.opencode import transcript as opencode
 from holdfast.agents.qwen import usage as qwen
 from holdfast.analysis.usage import reader as follow
 from holdfast.analysis.usage.model import NOTHING, Usage
-from holdfast.analysis.usage.reader import LiveSession, Position
-from holdfast.analysis.usage.scan import records_of
+from holdfast.analysis.usage.reader import LiveSession, Position, records_of
 from holdfast.features.sessions.jobs.agent_files import transcripts_of
 from tests.analysis.usage.kit import EXPECTED, READERS, Ledger, sample_home, scan_usage, total_of
 

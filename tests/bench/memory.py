@@ -21,7 +21,7 @@ from holdfast.core.replay import fold_events
 from holdfast.core.state import state_row
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.index import ranking
-from holdfast.features.memory.index.similar_words import similar_word_lookup, similar_words
+from holdfast.features.memory.index.similar_words import similar_words
 from holdfast.features.memory.state.documents import OBSERVATION
 from holdfast.features.memory.state.words import plain_words, stem_word
 from tests.bench.figures import fact, figure, heading, p50, p99
@@ -95,7 +95,7 @@ def _with_weights(like: float, of_session: float, talks: list[Any], built: list[
 
 
 def _ranking_of(talk: dict[str, Any]) -> ranking.Ranking:
-    made = ranking.Ranking(similar_word_lookup())
+    made = ranking.Ranking(similar_words)
     for turn in talk["turns"]:
         made.add(f"session-{turn['session']}", _said(turn))
     return made

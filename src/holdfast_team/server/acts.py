@@ -6,36 +6,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast_team import core
-from holdfast_team.protocol import (
-    LEVELS,
-    Batch,
-    BatchAnswer,
-    CodeIssued,
-    CodeRequest,
-    HandoverRequest,
-    LeaseAnswer,
-    LeaseRequest,
-    MemoryProposal,
-    RevokeRequest,
-    RuleRequest,
-    SharedEvent,
-    SharedProject,
-)
+from holdfast_team import core, protocol
 from holdfast_team.server import spending
-from holdfast_team.server.database import TenantTransaction
 from holdfast_team.server.limits import BURST_S, MACHINE_EVENTS_PER_S
-from holdfast_team.server.tenancy import (
-    Member,
-    Refused,
-    add_item,
-    hash_secret,
-    json_rows,
-    json_value,
-    need_text,
-    new_secret,
-    write_audit,
-)
+from holdfast_team.server.tenancy import Act, Refused, hash_secret, json_rows, json_value, need_text, new_secret
 
 LONGEST_TEXT, LONGEST_REMOTE = 20_000, 2_000
 
@@ -43,54 +17,60 @@ LONGEST_TEXT, LONGEST_REMOTE = 20_000, 2_000
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def store_batch(
-    tx: TenantTransaction, channel: str, who: Member, batch: Batch, now: int
-) -> tuple[BatchAnswer, int]:
+async def store_batch(act: Act, batch: protocol.Batch) -> tuple[protocol.BatchAnswer, int]:
     """Return the answer, and how many events are new. The machine's row is locked, so nobody else moves its cursor."""
     # Locked before anything is judged: two batches of one machine are processed in turn.
-    row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
+    row = await act.one(LOCK_MACHINE, today=_day_of(act.now))
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
-    have = core.MachineCursor(
+    have = _cursor_of(row)
+    taken = await _accept_batch(act, have, batch)
+    cursor = taken.cursor
+    if cursor.run != have.run:
+        await act.execute(SAVE_RUN, run=cursor.run, past=list(cursor.past_runs))
+    if cursor.stream != have.stream and not taken.gap:
+        await act.execute(SAVE_STREAMS, restores=json_value(cursor.restores))
+    if not (taken.gap or taken.copied):
+        await _store_events(act, batch, taken, row)
+    answer = protocol.BatchAnswer(
+        stream=cursor.stream, cursor=cursor.cursor, key=cursor.key if taken.gap else "",
+        taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
+    )  # fmt: skip
+    return answer, len(taken.fresh)
+
+
+def _cursor_of(row: Mapping[str, Any]) -> core.MachineCursor:
+    return core.MachineCursor(
         stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
         top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
         restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
     )  # fmt: skip
+
+
+async def _accept_batch(act: Act, have: core.MachineCursor, batch: protocol.Batch) -> core.Accepted:
     try:
         needed = core.keys_needed(have, batch)
-        stored = await _stored_keys(tx, who, *needed) if needed else frozenset[str]()
-        taken = core.accept_batch(have, batch, stored)
+        rows = await act.all(STORED_KEYS, first=needed[0], last=needed[1]) if needed else []
+        return core.accept_batch(have, batch, frozenset(row["key"] for row in rows))
     except core.BatchRefused as error:
         raise Refused(422, str(error), "Run: holdfast team status") from error
-    answer = BatchAnswer(
-        stream=taken.cursor.stream, cursor=taken.cursor.cursor, key=taken.cursor.key if taken.gap else "",
-        taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
-    )  # fmt: skip
-    if taken.cursor.run != have.run:
-        runs = {"machine": who.machine, "run": taken.cursor.run, "past": list(taken.cursor.past_runs)}
-        await tx.execute(SAVE_RUN, runs)
-    if taken.cursor.stream != have.stream and not taken.gap:
-        streams = {"machine": who.machine, "restores": json_value(taken.cursor.restores)}
-        await tx.execute(SAVE_STREAMS, streams)
-    if not (taken.gap or taken.copied):
-        place = {
-            "key": taken.cursor.key, "top": taken.cursor.top,
-            "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
-            "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
-            "allowance": take_allowance(row, len(taken.fresh), now),
-        }  # fmt: skip
-        # Nothing to store: only the cursor moves.
-        if not taken.fresh:
-            await tx.execute(MOVE_CURSOR, place)
-        else:
-            spent = spending.sum_rows(core.list_spending(taken.fresh), now)
-            await tx.execute(
-                STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
-            )
-            # Skipped without budgets.
-            if spent and row["has_budgets"]:
-                await spending.tell_budgets(tx, channel, now)
-    return answer, len(taken.fresh)
+
+
+async def _store_events(act: Act, batch: protocol.Batch, taken: core.Accepted, row: Mapping[str, Any]) -> None:
+    cursor, fresh = taken.cursor, taken.fresh
+    place = {
+        "key": cursor.key, "top": cursor.top, "stream": cursor.stream, "cursor": cursor.cursor, "level": batch.level,
+        "skew": batch.sent_at - act.now if batch.sent_at else 0, "allowance": take_allowance(row, len(fresh), act.now),
+    }  # fmt: skip
+    # Nothing to store: only the cursor moves.
+    if not fresh:
+        await act.execute(MOVE_CURSOR, **place)
+        return
+    spent = spending.sum_rows(core.list_spending(fresh), act.now)
+    await act.execute(STORE_BATCH, **place, **_rows_of(batch, fresh, act.now), spent=json_rows(spent))
+    # Skipped without budgets.
+    if spent and row["has_budgets"]:
+        await spending.tell_budgets(act)
 
 
 LOCK_MACHINE = """
@@ -119,11 +99,6 @@ where tenant = %(tenant)s and machine = %(machine)s
 """
 
 
-async def _stored_keys(tx: TenantTransaction, who: Member, first: int, last: int) -> frozenset[str]:
-    values = {"machine": who.machine, "first": first, "last": last}
-    return frozenset(row["key"] for row in await tx.all(STORED_KEYS, values))
-
-
 STORED_KEYS = """
 select key from events where tenant = %(tenant)s and machine = %(machine)s and seq between %(first)s and %(last)s
 """
@@ -148,20 +123,20 @@ def _day_of(now: int) -> date:
     return datetime.fromtimestamp(now / 1000, UTC).date()
 
 
-def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) -> dict[str, Any]:
+def _rows_of(batch: protocol.Batch, fresh: Sequence[protocol.SharedEvent], now: int) -> dict[str, Any]:
     sessions = core.sum_up_sessions(fresh)
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
     projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
     return {
         # An unknown level would never expire.
-        "levels": list(LEVELS),
-        "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
+        "levels": list(protocol.LEVELS),
+        "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
         "projects": json_rows(_known_projects(batch)),
         "sessions": json_rows(sessions), "edited_projects": projects, "edited_paths": paths, "edited_sessions": of,
     }  # fmt: skip
 
 
-def _known_projects(batch: Batch) -> list[SharedProject]:
+def _known_projects(batch: protocol.Batch) -> list[protocol.SharedProject]:
     """In order, so that two machines never deadlock. Ids that do not match their address are left out: otherwise the
     first sender could name a project for everyone."""
     fit = (one for one in batch.projects if len(one.remote) <= LONGEST_REMOTE)
@@ -190,7 +165,7 @@ counted as (
 ),
 sessions_saved as (
   insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
-  select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''),
+  select %(tenant)s, %(machine)s, r.session, %(by)s, coalesce(r.project, ''), coalesce(r.agent, ''),
     coalesce(r.branch, ''), coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
   from json_to_recordset(%(sessions)s::json)
     as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
@@ -215,31 +190,26 @@ edited_saved as (
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def change_lease(
-    tx: TenantTransaction, channel: str, who: Member, request: LeaseRequest, now: int
-) -> LeaseAnswer:
+async def change_lease(act: Act, request: protocol.LeaseRequest) -> protocol.LeaseAnswer:
     """A renewal is a heartbeat. Others are informed when it changes hands, and again after half its time."""
     need_text("the lease's name", request.name)
     key = {"project": request.project, "name": request.name}
     # There must be a row to lock: two machines that request a new name at once then wait for each other.
-    await tx.execute(MAKE_LEASE, key)
-    row = await tx.one(LOCK_LEASE, key)
+    await act.execute(MAKE_LEASE, **key)
+    row = await act.one(LOCK_LEASE, **key)
     before = msgspec.convert(row["lease"], core.Lease) if row else core.Lease()
-    lease, outcome = core.change_lease(before, request, who.machine, who.person, now)
+    lease, outcome = core.change_lease(before, request, act.who.machine, act.who.person, act.now)
     if lease != before:
-        await tx.execute(SAVE_LEASE, {**key, "lease": json_value(msgspec.to_builtins(lease))})
+        await act.execute(SAVE_LEASE, **key, lease=json_value(msgspec.to_builtins(lease)))
     if outcome in ("granted", "renewed"):
-        await tx.execute(
-            "update machines set seen_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s",
-            {"machine": who.machine, "now": now},
-        )
-        item = {**msgspec.to_builtins(lease), "name": request.name, "left_ms": lease.until - now}
-        await add_item(tx, channel, who.person, "lease", item, now, project=request.project)
+        await act.execute("update machines set seen_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s")
+        item = {**msgspec.to_builtins(lease), "name": request.name, "left_ms": lease.until - act.now}
+        await act.tell("lease", item, project=request.project)
     elif outcome == "released":
         ended = {"name": request.name, "token": before.token}
-        await add_item(tx, channel, who.person, "lease_ended", ended, now, project=request.project)
+        await act.tell("lease_ended", ended, project=request.project)
     granted = outcome in ("granted", "renewed", "released")
-    return LeaseAnswer(
+    return protocol.LeaseAnswer(
         granted=granted, token=lease.token, ttl_s=lease.ttl_s, person=lease.person, machine=lease.machine,
         session=lease.session, why=lease.why if granted else outcome,
     )  # fmt: skip
@@ -262,12 +232,10 @@ update leases set lease = %(lease)s where tenant = %(tenant)s and project = %(pr
 # ── memories, hand-overs, rules ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def propose_memory(tx: TenantTransaction, who: Member, memory: MemoryProposal, now: int) -> None:
+async def propose_memory(act: Act, memory: protocol.MemoryProposal) -> dict[str, str]:
     need_text("a memory", memory.text, LONGEST_TEXT)
-    await tx.execute(ADD_MEMORY, {
-        "id": memory.id, "project": memory.project, "type": memory.type, "text": memory.text, "by": who.person, "now": now,
-        "machine": who.machine,
-    })  # fmt: skip
+    await act.execute(ADD_MEMORY, id=memory.id, project=memory.project, type=memory.type, text=memory.text)
+    return {"id": memory.id}
 
 
 ADD_MEMORY = """
@@ -276,14 +244,15 @@ values (%(tenant)s, %(id)s, %(project)s, %(type)s, %(text)s, %(by)s, %(now)s, %(
 """
 
 
-async def promote_memory(tx: TenantTransaction, channel: str, who: Member, memory: str, now: int) -> None:
+async def promote_memory(act: Act, memory: str) -> dict[str, str]:
     """Promoting it again tells nobody anything new."""
-    row = await tx.one(PROMOTE, {"id": memory, "by": who.person, "now": now})
+    row = await act.one(PROMOTE, id=memory)
     if row is None:
         raise Refused(404, "there is no such memory to promote", "See: holdfast team memories")
     item = {"id": row["id"], "type": row["type"], "text": row["text"], "words_of": row["by_person"]}
-    await add_item(tx, channel, who.person, "memory", item, now, project=row["project"])
-    await write_audit(tx, who, "memory.promoted", {"id": memory}, now)
+    await act.tell("memory", item, project=row["project"])
+    await act.audit("memory.promoted", {"id": memory})
+    return {"id": memory}
 
 
 PROMOTE = """
@@ -292,21 +261,36 @@ where tenant = %(tenant)s and id = %(id)s and promoted_at = 0 returning id, proj
 """
 
 
-async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: HandoverRequest, now: int) -> None:
+async def hand_over(act: Act, request: protocol.HandoverRequest) -> dict[str, str]:
     need_text("a hand-over", request.text, LONGEST_TEXT)
-    if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
+    if not await act.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", to=request.to):
         raise Refused(404, f"there is no member called {request.to[:40]!r} in your team", "See: holdfast team people")
-    words = core.words_key(who.machine, request.words)
+    words = core.words_key(act.who.machine, request.words)
     item = {"text": request.text, "session": request.session, "words": words}
-    await add_item(tx, channel, who.person, "handover", item, now, project=request.project, person=request.to)
+    await act.tell("handover", item, project=request.project, person=request.to)
+    return {"to": request.to}
 
 
-async def set_rule(tx: TenantTransaction, channel: str, who: Member, rule: RuleRequest, now: int) -> None:
-    values = {"name": rule.name, "requirement": json_value(rule.requirement), "by": who.person}
-    await tx.execute(SAVE_RULE, {**values, "now": now})
+async def set_rule(act: Act, rule: protocol.RuleRequest) -> dict[str, str]:
+    if problem_found := _check_requirement(rule):
+        raise Refused(422, problem_found, "A rule is written as in .claude/requirements.yaml.")
+    await act.execute(SAVE_RULE, name=rule.name, requirement=json_value(rule.requirement))
     item = {"name": rule.name, "requirement": rule.requirement}
-    await add_item(tx, channel, who.person, "rule", item, now)
-    await write_audit(tx, who, "rule.set", item, now)
+    await act.tell("rule", item)
+    await act.audit("rule.set", item)
+    return {"name": rule.name}
+
+
+def _check_requirement(rule: protocol.RuleRequest) -> str:
+    """Parsed as on a machine: what no machine could follow is refused here."""
+    from holdfast.core.section import Unfit
+    from holdfast.features.gates.settings import GateSettings
+
+    try:
+        settings = GateSettings.of({"requirements": {rule.name: rule.requirement}})
+    except (Unfit, ValueError) as error:
+        return str(error)
+    return "" if rule.name in settings.requirements else "it is not a requirement"
 
 
 SAVE_RULE = """
@@ -317,24 +301,23 @@ set requirement = excluded.requirement, by_person = excluded.by_person, at = exc
 """
 
 
-async def withdraw_rule(tx: TenantTransaction, channel: str, who: Member, name: str, now: int) -> None:
-    if not await tx.execute("delete from rules where tenant = %(tenant)s and name = %(name)s", {"name": name}):
+async def withdraw_rule(act: Act, name: str) -> dict[str, str]:
+    if not await act.execute("delete from rules where tenant = %(tenant)s and name = %(name)s", name=name):
         raise Refused(404, f"there is no rule {name[:60]!r}", "See: holdfast team rules")
-    await add_item(tx, channel, who.person, "rule_withdrawn", {"name": name}, now)
-    await write_audit(tx, who, "rule.withdrawn", {"name": name}, now)
+    await act.tell("rule_withdrawn", {"name": name})
+    await act.audit("rule.withdrawn", {"name": name})
+    return {"name": name}
 
 
 # ── people and machines ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def issue_code(tx: TenantTransaction, who: Member, request: CodeRequest, now: int) -> CodeIssued:
+async def issue_code(act: Act, request: protocol.CodeRequest) -> protocol.CodeIssued:
     need_text("a person's name", request.person)
-    code, until = new_secret("join"), now + max(1, min(request.hours, 24 * 14)) * 3_600_000
-    await tx.execute(ADD_CODE, {
-        "hash": hash_secret(code), "person": request.person, "role": request.role, "until": until,
-    })  # fmt: skip
-    await write_audit(tx, who, "code.issued", {"person": request.person, "role": request.role}, now)
-    return CodeIssued(code=code, person=request.person, role=request.role, until=until)
+    code, until = new_secret("join"), act.now + max(1, min(request.hours, 24 * 14)) * 3_600_000
+    await act.execute(ADD_CODE, hash=hash_secret(code), person=request.person, role=request.role, until=until)
+    await act.audit("code.issued", {"person": request.person, "role": request.role})
+    return protocol.CodeIssued(code=code, person=request.person, role=request.role, until=until)
 
 
 ADD_CODE = """
@@ -342,20 +325,24 @@ insert into codes (tenant, code_hash, person, role, until) values (%(tenant)s, %
 """
 
 
-async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, request: RevokeRequest, now: int) -> int:
+async def revoke_machines(act: Act, request: protocol.RevokeRequest) -> dict[str, int]:
     """In force at commit: every request looks up the token, and a batch checks again under the lock."""
     if not (request.machine or request.person):
         raise Refused(422, "nothing was named that is to be revoked")
-    named = {"machine": request.machine, "person": request.person, "now": now}
+    named = {"machine": request.machine, "person": request.person}
     if request.person:
-        await tx.execute(BLOCK_PERSON, named)
-        await tx.execute(DROP_CODES, named)
-    rows = await tx.all(REVOKE, named)
+        await act.execute(BLOCK_PERSON, **named)
+        await act.execute(DROP_CODES, **named)
+    rows = await act.all(REVOKE, **named)
     for row in rows:
-        await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
+        await act.tell("revoked", {}, for_machine=row["machine"])
     about = {"machines": [row["machine"] for row in rows], "person": request.person}
-    await write_audit(tx, who, "machine.revoked", about, now)
-    return len(rows)
+    await act.audit("machine.revoked", about)
+    return {"revoked": len(rows)}
+
+
+async def leave_team(act: Act) -> dict[str, int]:
+    return await revoke_machines(act, protocol.RevokeRequest(machine=act.who.machine))
 
 
 BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
@@ -368,18 +355,18 @@ and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) return
 """
 
 
-async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int) -> str:
+async def rotate_token(act: Act, given: str) -> str:
     """Return the new token if the machine did not make it. The old one is valid until the new one is first used: the
     answer may be lost, and a machine must never be locked out."""
     token = "" if given else new_secret("hft")
-    hashed = parse_hash(given) if given else hash_secret(token)
-    await tx.execute(
-        "update machines set next_hash = %(hash)s, rotated_at = %(now)s"
-        " where tenant = %(tenant)s and machine = %(machine)s",
-        {"hash": hashed, "machine": who.machine, "now": now},
-    )
-    await write_audit(tx, who, "token.rotated", {"machine": who.machine}, now)
+    await act.execute(NEXT_HASH, hash=parse_hash(given) if given else hash_secret(token))
+    await act.audit("token.rotated", {"machine": act.who.machine})
     return token
+
+
+NEXT_HASH = """
+update machines set next_hash = %(hash)s, rotated_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s
+"""
 
 
 def parse_hash(text: str) -> bytes:

@@ -27,10 +27,10 @@ from holdfast_team.server.bodies import (
     read_body,
     read_message,
 )
-from holdfast_team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction
+from holdfast_team.server.database import LOST, TOO_LARGE, TeamDatabase
 from holdfast_team.server.limits import Limits, Metrics, log_line
 from holdfast_team.server.sign_on import SignOn, issue_own_code, open_page
-from holdfast_team.server.tenancy import Member, Refused, hash_secret, new_secret
+from holdfast_team.server.tenancy import Act, Member, Refused, hash_secret, new_secret
 
 # Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
@@ -48,11 +48,29 @@ class TeamRequest(NamedTuple):
     who: Member
     team: "TeamServer"
 
-    def transaction(self) -> contextlib.AbstractAsyncContextManager[TenantTransaction]:
-        return self.team.database.transaction(self.who.tenant)
+    @contextlib.asynccontextmanager
+    async def act(self) -> AsyncIterator[Act]:
+        async with self.team.database.transaction(self.who.tenant) as tx:
+            yield Act(tx, self.team.database.channel, self.who, now_ms())
 
 
 Handler = Callable[[TeamRequest], Awaitable[Any]]
+
+
+def acting(act: Callable[..., Awaitable[Any]], asked: Any = None) -> Handler:
+    """Handle a request by one act. `asked`: the message in its body, or the name of a part of its path."""
+
+    async def handle(ask: TeamRequest) -> Any:
+        if asked is None:
+            given: tuple[Any, ...] = ()
+        elif isinstance(asked, str):
+            given = (str(ask.request.path_params[asked]),)
+        else:
+            given = (await read_message(ask.request, asked),)
+        async with ask.act() as it:
+            return await act(it, *given)
+
+    return handle
 
 
 class Address(NamedTuple):
@@ -169,9 +187,8 @@ async def post_batch(ask: TeamRequest) -> Response:
     batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.ReceivedBatch)
     ask.team.limits.take_events(ask.who, len(batch.events))
     with ask.team.metrics.timing("batch"):
-        async with ask.transaction() as tx:
-            channel = ask.team.database.channel
-            answer, taken = await acts.store_batch(tx, channel, ask.who, batch, now_ms())
+        async with ask.act() as act:
+            answer, taken = await acts.store_batch(act, batch)
     ask.team.metrics.add("events_taken", taken)
     ask.team.metrics.add("events_known", answer.known)
     if answer.copied:
@@ -181,8 +198,8 @@ async def post_batch(ask: TeamRequest) -> Response:
 
 
 async def get_cursor(ask: TeamRequest) -> protocol.BatchAnswer:
-    async with ask.transaction() as tx:
-        row = await tx.one(acts.READ_MACHINE, {"machine": ask.who.machine})
+    async with ask.act() as act:
+        row = await act.one(acts.READ_MACHINE)
     if row is None:
         raise Refused(401, "this machine is not known here")
     return protocol.BatchAnswer(stream=row["stream"], cursor=row["cursor"], feed=row["feed_head"])
@@ -203,8 +220,8 @@ async def get_feed(ask: TeamRequest) -> protocol.FeedPage:
 
 
 async def _feed_page(ask: TeamRequest, after: int) -> protocol.FeedPage:
-    async with ask.transaction() as tx:
-        return await tenancy.read_feed(tx, ask.who, after, now_ms())
+    async with ask.act() as act:
+        return await tenancy.read_feed(act, after)
 
 
 def number_of(request: Request, name: str) -> int:
@@ -218,142 +235,18 @@ def number_of(request: Request, name: str) -> int:
 async def post_rotation(ask: TeamRequest) -> protocol.RotateAnswer:
     body = await read_body(ask.request)
     asked = msgspec.json.decode(body, type=protocol.RotateRequest) if body else protocol.RotateRequest()
-    async with ask.transaction() as tx:
-        return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, asked.token_hash, now_ms()))
+    async with ask.act() as act:
+        return protocol.RotateAnswer(token=await acts.rotate_token(act, asked.token_hash))
 
 
-async def post_leave(ask: TeamRequest) -> dict[str, int]:
-    async with ask.transaction() as tx:
-        request = protocol.RevokeRequest(machine=ask.who.machine)
-        return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
-
-
-# ── what members do ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def post_lease(ask: TeamRequest) -> protocol.LeaseAnswer:
-    request = await read_message(ask.request, protocol.LeaseRequest)
-    async with ask.transaction() as tx:
-        return await acts.change_lease(tx, ask.team.database.channel, ask.who, request, now_ms())
-
-
-async def post_memory(ask: TeamRequest) -> dict[str, str]:
-    memory = await read_message(ask.request, protocol.MemoryProposal)
-    async with ask.transaction() as tx:
-        await acts.propose_memory(tx, ask.who, memory, now_ms())
-    return {"id": memory.id}
-
-
-async def promote_memory(ask: TeamRequest) -> dict[str, str]:
-    name = str(ask.request.path_params["id"])
-    async with ask.transaction() as tx:
-        await acts.promote_memory(tx, ask.team.database.channel, ask.who, name, now_ms())
-    return {"id": name}
-
-
-async def post_handover(ask: TeamRequest) -> dict[str, str]:
-    request = await read_message(ask.request, protocol.HandoverRequest)
-    async with ask.transaction() as tx:
-        await acts.hand_over(tx, ask.team.database.channel, ask.who, request, now_ms())
-    return {"to": request.to}
-
-
-async def post_forget(ask: TeamRequest) -> protocol.ForgetReceipt:
-    request = await read_message(ask.request, protocol.ForgetRequest)
-    async with ask.transaction() as tx:
-        return await forgetting.erase_shared_data(tx, ask.team.database.channel, ask.who, request, now_ms())
-
-
-async def post_code(ask: TeamRequest) -> protocol.CodeIssued:
-    request = await read_message(ask.request, protocol.CodeRequest)
-    async with ask.transaction() as tx:
-        return await acts.issue_code(tx, ask.who, request, now_ms())
-
-
-async def post_revoke(ask: TeamRequest) -> dict[str, int]:
-    request = await read_message(ask.request, protocol.RevokeRequest)
-    async with ask.transaction() as tx:
-        return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
-
-
-async def post_rule(ask: TeamRequest) -> dict[str, str]:
-    rule = await read_message(ask.request, protocol.RuleRequest)
-    if problem_found := check_requirement(rule):
-        raise Refused(422, problem_found, "A rule is written as in .claude/requirements.yaml.")
-    async with ask.transaction() as tx:
-        await acts.set_rule(tx, ask.team.database.channel, ask.who, rule, now_ms())
-    return {"name": rule.name}
-
-
-def check_requirement(rule: protocol.RuleRequest) -> str:
-    """Parsed as on a machine: what no machine could follow is refused here."""
-    from holdfast.core.section import Unfit
-    from holdfast.features.gates.settings import GateSettings
-
-    try:
-        settings = GateSettings.of({"requirements": {rule.name: rule.requirement}})
-    except (Unfit, ValueError) as error:
-        return str(error)
-    return "" if rule.name in settings.requirements else "it is not a requirement"
-
-
-async def delete_rule(ask: TeamRequest) -> dict[str, str]:
-    name = str(ask.request.path_params["name"])
-    async with ask.transaction() as tx:
-        await acts.withdraw_rule(tx, ask.team.database.channel, ask.who, name, now_ms())
-    return {"name": name}
-
-
-# ── what members look at ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def get_board(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.read_board(tx, now_ms())
-
-
-async def get_cost(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.read_cost(tx)
-
-
-async def get_budgets(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await spending.list_budgets(tx, now_ms())
-
-
-async def post_budget(ask: TeamRequest) -> dict[str, str]:
-    budget = await read_message(ask.request, protocol.BudgetRequest)
-    async with ask.transaction() as tx:
-        await spending.set_budget(tx, ask.who, budget, now_ms())
-    return {"name": budget.name}
-
-
-async def delete_budget(ask: TeamRequest) -> dict[str, str]:
-    name = str(ask.request.path_params["name"])
-    async with ask.transaction() as tx:
-        await spending.remove_budget(tx, ask.who, name, now_ms())
-    return {"name": name}
-
-
-async def get_people(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.list_people(tx)
-
-
-async def get_rules(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.list_rules(tx)
-
-
-async def get_memories(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.list_memories(tx)
+async def get_board(ask: TeamRequest) -> dict[str, Any]:
+    async with ask.act() as act:
+        return await reports.read_board(act)
 
 
 async def get_audit(ask: TeamRequest) -> Any:
-    async with ask.transaction() as tx:
-        return await reports.read_audit(tx, number_of(ask.request, "before"))
+    async with ask.act() as act:
+        return await reports.read_audit(act, number_of(ask.request, "before"))
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -362,11 +255,12 @@ async def get_audit(ask: TeamRequest) -> Any:
 async def post_link(ask: TeamRequest) -> Mapping[str, str]:
     """A key that opens the page once, within a minute, for the person of this machine."""
     secret = new_secret("link")
-    async with ask.transaction() as tx:
-        await tx.execute(
+    async with ask.act() as act:
+        await act.execute(
             "insert into browser_sessions (tenant, hash, machine, kind, until)"
             " values (%(tenant)s, %(hash)s, %(machine)s, 'link', %(until)s)",
-            {"hash": hash_secret(secret), "machine": ask.who.machine, "until": now_ms() + LINK_MS},
+            hash=hash_secret(secret),
+            until=act.now + LINK_MS,
         )
     return {"path": f"/login?link={secret}"}
 
@@ -454,27 +348,27 @@ ADDRESSES = (
     Address("POST", "/v1/batch", "member", post_batch),
     Address("GET", "/v1/cursor", "viewer", get_cursor),
     Address("GET", "/v1/feed", "viewer", get_feed),
-    Address("POST", "/v1/lease", "member", post_lease),
-    Address("POST", "/v1/memory", "member", post_memory),
-    Address("POST", "/v1/memory/{id}/promote", "lead", promote_memory),
-    Address("POST", "/v1/handover", "member", post_handover),
-    Address("POST", "/v1/forget", "viewer", post_forget),
+    Address("POST", "/v1/lease", "member", acting(acts.change_lease, protocol.LeaseRequest)),
+    Address("POST", "/v1/memory", "member", acting(acts.propose_memory, protocol.MemoryProposal)),
+    Address("POST", "/v1/memory/{id}/promote", "lead", acting(acts.promote_memory, "id")),
+    Address("POST", "/v1/handover", "member", acting(acts.hand_over, protocol.HandoverRequest)),
+    Address("POST", "/v1/forget", "viewer", acting(forgetting.erase_shared_data, protocol.ForgetRequest)),
     Address("POST", "/v1/rotate", "viewer", post_rotation),
-    Address("POST", "/v1/leave", "viewer", post_leave),
+    Address("POST", "/v1/leave", "viewer", acting(acts.leave_team)),
     Address("POST", "/v1/link", "viewer", post_link),
     Address("GET", "/v1/board", "viewer", get_board),
-    Address("GET", "/v1/cost", "viewer", get_cost),
-    Address("GET", "/v1/budgets", "viewer", get_budgets),
-    Address("POST", "/v1/budgets", "lead", post_budget),
-    Address("DELETE", "/v1/budgets/{name}", "lead", delete_budget),
-    Address("GET", "/v1/people", "viewer", get_people),
-    Address("GET", "/v1/rules", "viewer", get_rules),
-    Address("GET", "/v1/memories", "viewer", get_memories),
-    Address("POST", "/v1/rules", "lead", post_rule),
-    Address("DELETE", "/v1/rules/{name}", "lead", delete_rule),
-    Address("POST", "/v1/codes", "admin", post_code),
-    Address("POST", "/v1/revoke", "admin", post_revoke),
+    Address("GET", "/v1/cost", "viewer", acting(reports.read_cost)),
+    Address("GET", "/v1/budgets", "viewer", acting(spending.list_budgets)),
+    Address("POST", "/v1/budgets", "lead", acting(spending.set_budget, protocol.BudgetRequest)),
+    Address("DELETE", "/v1/budgets/{name}", "lead", acting(spending.remove_budget, "name")),
+    Address("GET", "/v1/people", "viewer", acting(reports.list_people)),
+    Address("GET", "/v1/rules", "viewer", acting(reports.list_rules)),
+    Address("GET", "/v1/memories", "viewer", acting(reports.list_memories)),
+    Address("POST", "/v1/rules", "lead", acting(acts.set_rule, protocol.RuleRequest)),
+    Address("DELETE", "/v1/rules/{name}", "lead", acting(acts.withdraw_rule, "name")),
+    Address("POST", "/v1/codes", "admin", acting(acts.issue_code, protocol.CodeRequest)),
+    Address("POST", "/v1/revoke", "admin", acting(acts.revoke_machines, protocol.RevokeRequest)),
     Address("GET", "/v1/audit", "admin", get_audit),
     Address("GET", "/board", "page", board_page),
 )
-"""Every route and who may use it. `public` handlers get the server and the request, the others an `Ask`."""
+"""Every route and who may use it. `public` handlers get the server and the request, the others a `TeamRequest`."""

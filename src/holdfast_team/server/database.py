@@ -269,39 +269,33 @@ class TeamDatabase:
         """Commits at its end; after an error the pool takes the connection back."""
         # Without the driver's pipeline: it costs twice the processor time of the round trips it saves to a near
         # database.
-        async with self._connected(tenant) as db:
+        async with self._connected(BEGIN.format(tenant)) as (db, _):
             yield TenantTransaction(db, tenant)
             await db.execute("commit")
 
     @contextlib.asynccontextmanager
-    async def _connected(self, tenant: str) -> AsyncIterator[AsyncConnection]:
-        """A connection with an open transaction of the tenant. After a failover every kept one may be dead."""
+    async def _connected(
+        self, first: bytes | sql.Composed, values: Sequence[Any] = ()
+    ) -> AsyncIterator[tuple[AsyncConnection, psycopg.AsyncCursor[dict[str, Any]]]]:
+        """A connection that answered its first statement. After a failover every kept one may be dead."""
         # As often as dead connections may be in the pool, and once more.
         for left in reversed(range(self._pool.max_size + 1)):
             async with self._pool.connection() as db:
                 try:
-                    await db.execute(BEGIN.format(tenant))
+                    answer = await db.execute(first, values or None)
                 except LOST:
                     await db.close()
                     if not left:
                         raise
                     continue
-                yield db
+                yield db, answer
                 return
 
     async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
         """Call a function that runs before a tenant is known."""
         # With the unprivileged role: the function itself reads one row by its hash.
-        statement = _function_call(name, len(values))
-        for left in reversed(range(self._pool.max_size + 1)):
-            async with self._pool.connection() as db:
-                try:
-                    return await (await db.execute(statement, values)).fetchall()
-                except LOST:
-                    await db.close()
-                    if not left:
-                        raise
-        raise AssertionError
+        async with self._connected(_function_call(name, len(values)), values) as (_, answer):
+            return await answer.fetchall()
 
     async def check(self) -> str:
         """Return why it is not ready; empty if it is. A role that could see every tenant is a reason."""

@@ -6,50 +6,45 @@ from typing import Any
 
 from holdfast_team import core
 from holdfast_team.protocol import ForgetReceipt, ForgetRequest
-from holdfast_team.server.database import TenantTransaction
-from holdfast_team.server.tenancy import Member, add_item, json_value, write_audit
+from holdfast_team.server.tenancy import Act, json_value
 
 # Every renewal of a lease is an item: a machine can only know the last ones.
 MOST_NAMED = 500
 
 
-async def erase_shared_data(
-    tx: TenantTransaction, channel: str, who: Member, request: ForgetRequest, now: int
-) -> ForgetReceipt:
+async def erase_shared_data(act: Act, request: ForgetRequest) -> ForgetReceipt:
     """Of this machine only. Token sums stay, because they are not kept by session."""
     named = {
-        "machine": who.machine, "person": who.person, "sessions": list(request.sessions),
+        "sessions": list(request.sessions),
         "projects": list(request.projects), "numbers": list(request.numbers), "words": list(request.words),
-        "keys": [core.words_key(who.machine, one) for one in request.words], "all": request.everything,
-        "prefix": f"{who.machine}/",
+        "keys": [core.words_key(act.who.machine, one) for one in request.words], "all": request.everything,
+        "prefix": f"{act.who.machine}/",
     }  # fmt: skip
-    events = await tx.execute(FORGET_EVENTS, named)
+    events = await act.execute(FORGET_EVENTS, **named)
     rows = 0
     for statement in FORGET_ROWS:
-        rows += await tx.execute(statement, named)
-    words = await _withdraw_words(tx, channel, who, named, now)
-    receipt = ForgetReceipt(id=secrets.token_hex(8), at=now, events=events, rows=rows + words, words=words)
+        rows += await act.execute(statement, **named)
+    words = await _withdraw_words(act, named)
+    receipt = ForgetReceipt(id=secrets.token_hex(8), at=act.now, events=events, rows=rows + words, words=words)
     # How many were named, not which: the receipt must not repeat what was forgotten.
     asked = {name: len(value) for name, value in named.items() if isinstance(value, list) and name != "keys"}
-    await tx.execute(ADD_RECEIPT, {
-        "id": receipt.id, "machine": who.machine, "now": now, "events": events, "rows": receipt.rows,
-        "asked": json_value({**asked, "everything": request.everything}),
-    })  # fmt: skip
-    await write_audit(tx, who, "forgotten", {"receipt": receipt.id, "events": events, "words": words}, now)
+    counted = json_value({**asked, "everything": request.everything})
+    await act.execute(ADD_RECEIPT, id=receipt.id, events=events, rows=receipt.rows, asked=counted)
+    await act.audit("forgotten", {"receipt": receipt.id, "events": events, "words": words})
     return receipt
 
 
-async def _withdraw_words(tx: TenantTransaction, channel: str, who: Member, named: dict[str, Any], now: int) -> int:
+async def _withdraw_words(act: Act, named: dict[str, Any]) -> int:
     """Withdraw words from everyone who received them; return how many there were."""
-    items = [row["id"] for row in await tx.all(FORGET_ITEMS, named)]
-    memories = await tx.all(FORGET_MEMORIES, named)
-    await tx.execute(RAISE_FLOOR, named)
-    leases = await tx.execute(FORGET_LEASES, named)
+    items = [row["id"] for row in await act.all(FORGET_ITEMS, **named)]
+    memories = await act.all(FORGET_MEMORIES, **named)
+    await act.execute(RAISE_FLOOR, **named)
+    leases = await act.execute(FORGET_LEASES, **named)
     if items:
-        await add_item(tx, channel, who.person, "withdrawn", {"numbers": sorted(items)[-MOST_NAMED:]}, now)
+        await act.tell("withdrawn", {"numbers": sorted(items)[-MOST_NAMED:]})
     for project in sorted({row["project"] for row in memories if row["promoted_at"]}):
         gone = [row["id"] for row in memories if row["project"] == project]
-        await add_item(tx, channel, who.person, "withdrawn", {"memories": gone}, now, project=project)
+        await act.tell("withdrawn", {"memories": gone}, project=project)
     return len(items) + len(memories) + leases
 
 
@@ -64,14 +59,14 @@ _MY_WORDS = "(%(all)s and starts_with({0}, %(prefix)s) or {0} = any(%(keys)s))"
 FORGET_ITEMS = f"""
 delete from feed where tenant = %(tenant)s and kind in ('handover', 'lease', 'memory') and (
   {_MY_WORDS.format("payload->>'words'")}
-  or by_person = %(person)s and kind = 'handover'
+  or by_person = %(by)s and kind = 'handover'
     and (payload->>'session' = any(%(sessions)s) or project = any(%(projects)s))
-  or payload->>'words_of' = %(person)s and kind = 'memory' and (payload->>'id' = any(%(words)s) or project = any(%(projects)s)
+  or payload->>'words_of' = %(by)s and kind = 'memory' and (payload->>'id' = any(%(words)s) or project = any(%(projects)s)
     or %(all)s and payload->>'id' in (select m.id from memories m where m.tenant = feed.tenant and m.machine = %(machine)s))
 ) returning id
 """
 FORGET_MEMORIES = """
-delete from memories where tenant = %(tenant)s and by_person = %(person)s
+delete from memories where tenant = %(tenant)s and by_person = %(by)s
 and (id = any(%(words)s) or project = any(%(projects)s) or %(all)s and machine = %(machine)s)
 returning id, project, promoted_at
 """

@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.core.times import DAY, HOUR
-from holdfast_team.server.database import TenantTransaction
+from holdfast_team.server.tenancy import Act
 
 # In ms: how long a silent session stays on the board, and how long an edit counts as an overlap.
 BOARD_MS = DAY
@@ -13,18 +13,18 @@ SILENT_MS = 90_000
 PAGE = 500
 
 
-async def read_board(tx: TenantTransaction, now: int) -> dict[str, Any]:
+async def read_board(act: Act) -> dict[str, Any]:
     """Sessions that are not over, files that two of them wrote, leases that are held."""
-    sessions = await tx.all(SESSIONS, {"since": now - BOARD_MS, "most": PAGE})
+    sessions = await act.all(SESSIONS, since=act.now - BOARD_MS, most=PAGE)
     for one in sessions:
-        if now - one["machine_seen_at"] > SILENT_MS:
+        if act.now - one["machine_seen_at"] > SILENT_MS:
             one["state"] = "unknown"
-    overlaps = await tx.all(OVERLAPS, {"since": now - OVERLAP_MS, "board": now - BOARD_MS, "most": PAGE})
+    overlaps = await act.all(OVERLAPS, since=act.now - OVERLAP_MS, board=act.now - BOARD_MS, most=PAGE)
     leases = [
         {"project": row["project"], "remote": row["remote"], "name": row["name"], **row["lease"]}
-        for row in await tx.all(LEASES, {"most": PAGE, "now": now})
+        for row in await act.all(LEASES, most=PAGE)
     ]
-    return {"now": now, "sessions": sessions, "overlaps": overlaps, "leases": leases}
+    return {"now": act.now, "sessions": sessions, "overlaps": overlaps, "leases": leases}
 
 
 SESSIONS = """
@@ -55,9 +55,9 @@ where l.tenant = %(tenant)s and (l.lease->>'until')::bigint > %(now)s order by l
 """
 
 
-async def read_cost(tx: TenantTransaction) -> list[dict[str, Any]]:
+async def read_cost(act: Act) -> list[dict[str, Any]]:
     """Tokens by person, project, model, week and kind; the reader prices them."""
-    rows = await tx.all(COST, {"most": 5_000})
+    rows = await act.all(COST, most=5_000)
     return [{**row, "week": row["week"].isoformat()} for row in rows]
 
 
@@ -68,8 +68,8 @@ where s.tenant = %(tenant)s order by s.week desc, s.person, s.project, s.model, 
 """
 
 
-async def list_people(tx: TenantTransaction) -> list[dict[str, Any]]:
-    return await tx.all(PEOPLE)
+async def list_people(act: Act) -> list[dict[str, Any]]:
+    return await act.all(PEOPLE)
 
 
 PEOPLE = """
@@ -81,12 +81,12 @@ where p.tenant = %(tenant)s group by p.tenant, p.person order by p.person
 """
 
 
-async def list_rules(tx: TenantTransaction) -> list[dict[str, Any]]:
-    return await tx.all("select name, requirement, by_person, at from rules where tenant = %(tenant)s order by name")
+async def list_rules(act: Act) -> list[dict[str, Any]]:
+    return await act.all("select name, requirement, by_person, at from rules where tenant = %(tenant)s order by name")
 
 
-async def list_memories(tx: TenantTransaction) -> list[dict[str, Any]]:
-    return await tx.all(MEMORIES, {"most": PAGE})
+async def list_memories(act: Act) -> list[dict[str, Any]]:
+    return await act.all(MEMORIES, most=PAGE)
 
 
 MEMORIES = """
@@ -95,8 +95,8 @@ where tenant = %(tenant)s order by promoted_at = 0 desc, at desc limit %(most)s
 """
 
 
-async def read_audit(tx: TenantTransaction, before: int) -> list[dict[str, Any]]:
-    return await tx.all(AUDIT, {"before": before, "most": PAGE})
+async def read_audit(act: Act, before: int) -> list[dict[str, Any]]:
+    return await act.all(AUDIT, before=before, most=PAGE)
 
 
 AUDIT = """

@@ -22,7 +22,7 @@ import msgspec
 
 from holdfast_team.protocol import LONGEST_NAME, CodeIssued, Role, role_allows
 from holdfast_team.server.database import TeamDatabase, TenantTransaction
-from holdfast_team.server.tenancy import Member, Refused, hash_secret, new_secret, write_audit
+from holdfast_team.server.tenancy import Act, Member, Refused, hash_secret, new_secret
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with the provider's key; never `none`, and none with a shared secret."""
@@ -236,7 +236,7 @@ async def admit_person(tx: TenantTransaction, settings: SignOnSettings, signed: 
             raise Refused(403, f"{signed.person} is not in this team", "Ask an admin of your team for a code.")
         await tx.execute(ADD_PERSON, named)
         who = Member(tx.tenant, "", signed.person, settings.role)
-        await write_audit(tx, who, "person.signed_on", {"person": signed.person, "role": settings.role}, now)
+        await Act(tx, "", who, now).audit("person.signed_on", {"person": signed.person, "role": settings.role})
         return who
     if row["blocked_at"]:
         raise Refused(403, f"{signed.person} was revoked", "Ask an admin of your team.")
@@ -277,5 +277,5 @@ async def issue_own_code(database: TeamDatabase, who: Member, now: int) -> CodeI
             " values (%(tenant)s, %(hash)s, %(person)s, %(role)s, %(until)s)",
             {"hash": hash_secret(code), "person": who.person, "role": role, "until": until},
         )
-        await write_audit(tx, who, "code.issued", {"person": who.person, "role": role, "by": "sign-on"}, now)
+        await Act(tx, "", who, now).audit("code.issued", {"person": who.person, "role": role, "by": "sign-on"})
     return CodeIssued(code=code, person=who.person, role=role, until=until)

@@ -5,12 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from holdfast.core.times import DAY
 from holdfast_team import core
 from holdfast_team.cost import price_tokens, tokens_counted
 from holdfast_team.protocol import LONGEST_NAME, BudgetRequest
-from holdfast_team.server.database import TenantTransaction
-from holdfast_team.server.tenancy import Member, Refused, add_item, need_text, write_audit
+from holdfast_team.server.tenancy import Act, Refused, need_text
 
 TOLD_AT = (80, 100)
 """Percentages of a budget at which its people are informed, once a week each."""
@@ -18,7 +19,7 @@ TOLD_AT = (80, 100)
 
 ADD_SPENDING = """
 insert into spending as s (tenant, week, person, project, model, kind, tokens)
-select %(tenant)s, r.week, %(person)s, r.project, r.model, r.kind, r.tokens
+select %(tenant)s, r.week, %(by)s, r.project, r.model, r.kind, r.tokens
 from json_to_recordset(%(spent)s::json) as r(week date, project text, model text, kind text, tokens bigint)
 on conflict (tenant, week, person, project, model, kind) do update set tokens = s.tokens + excluded.tokens
 """
@@ -49,17 +50,15 @@ def week_of(at: int, now: int) -> date:
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def set_budget(tx: TenantTransaction, who: Member, budget: BudgetRequest, now: int) -> None:
+async def set_budget(act: Act, budget: BudgetRequest) -> dict[str, str]:
     need_text("a budget's name", budget.name)
     # Exactly one of the two.
     if (budget.tokens > 0) == (budget.usd > 0):
         raise Refused(422, "a budget is a number of tokens or of dollars a week, above 0")
-    await tx.execute(SAVE_BUDGET, {
-        "name": budget.name, "person": budget.person, "project": budget.project, "model": budget.model,
-        "tokens": budget.tokens, "micro_usd": round(budget.usd * 1_000_000), "by": who.person, "now": now,
-    })  # fmt: skip
-    about = {name: getattr(budget, name) for name in budget.__struct_fields__}
-    await write_audit(tx, who, "budget.set", about, now)
+    about = msgspec.structs.asdict(budget)
+    await act.execute(SAVE_BUDGET, **about, micro_usd=round(budget.usd * 1_000_000))
+    await act.audit("budget.set", about)
+    return {"name": budget.name}
 
 
 SAVE_BUDGET = """
@@ -71,17 +70,17 @@ on conflict (tenant, name) do update set person = excluded.person, project = exc
 """
 
 
-async def remove_budget(tx: TenantTransaction, who: Member, name: str, now: int) -> None:
-    if not await tx.execute("delete from budgets where tenant = %(tenant)s and name = %(name)s", {"name": name}):
+async def remove_budget(act: Act, name: str) -> dict[str, str]:
+    if not await act.execute("delete from budgets where tenant = %(tenant)s and name = %(name)s", name=name):
         raise Refused(404, f"there is no budget {name[:60]!r}", "See: holdfast team budget list")
-    await write_audit(tx, who, "budget.removed", {"name": name}, now)
+    await act.audit("budget.removed", {"name": name})
+    return {"name": name}
 
 
-async def list_budgets(tx: TenantTransaction, now: int) -> list[dict[str, Any]]:
+async def list_budgets(act: Act) -> list[dict[str, Any]]:
     """Each with what was spent of it this week, and its share."""
-    week = week_of(now, now)
-    rows = await tx.all(READ_BUDGETS, {"week": week})
-    return [{**_without(row, "spent", "told_week", "told_percent"), **_use_of(row, now)} for row in rows]
+    rows = await act.all(READ_BUDGETS, week=week_of(act.now, act.now))
+    return [{**_without(row, "spent", "told_week", "told_percent"), **_use_of(row, act.now)} for row in rows]
 
 
 READ_BUDGETS = """
@@ -115,15 +114,15 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-async def tell_budgets(tx: TenantTransaction, channel: str, now: int) -> None:
+async def tell_budgets(act: Act) -> None:
     """After spending was added in this transaction."""
-    week = week_of(now, now)
-    for row in await tx.all(READ_BUDGETS, {"week": week}):
-        percent = max((step for step in TOLD_AT if _use_of(row, now)["percent"] >= step), default=0)
+    week = week_of(act.now, act.now)
+    for row in await act.all(READ_BUDGETS, week=week):
+        percent = max((step for step in TOLD_AT if _use_of(row, act.now)["percent"] >= step), default=0)
         # With two batches at once, whoever raises the row first informs.
-        if percent and await tx.one(TOLD_BUDGET, {"name": row["name"], "week": week, "percent": percent}):
+        if percent and await act.one(TOLD_BUDGET, name=row["name"], week=week, percent=percent):
             told = {"name": row["name"], "percent": percent, "text": describe_budget(row)}
-            await add_item(tx, channel, row["by_person"], "budget", told, now, person=row["person"])
+            await act.tell("budget", told, by=row["by_person"], person=row["person"])
 
 
 TOLD_BUDGET = """

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from psycopg.types.json import Jsonb
@@ -32,6 +32,41 @@ class Refused(Exception):
     def __init__(self, status: int, error: str, fix: str = "") -> None:
         super().__init__(error)
         self.status, self.error, self.fix = status, error, fix
+
+
+class Act(NamedTuple):
+    """What a member does, in one transaction of their tenant."""
+
+    tx: TenantTransaction
+    channel: str
+    who: Member
+    now: int
+
+    async def execute(self, query: str, **values: Any) -> int:
+        """Every statement may also name the caller (`machine`, `by`) and the time (`now`)."""
+        return await self.tx.execute(query, self._values(values))
+
+    async def all(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        return await self.tx.all(query, self._values(values))
+
+    async def one(self, query: str, **values: Any) -> dict[str, Any] | None:
+        return await self.tx.one(query, self._values(values))
+
+    def _values(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {"machine": self.who.machine, "by": self.who.person, "now": self.now, **values}
+
+    async def tell(self, kind: str, payload: Mapping[str, Any], **where: str) -> None:
+        """Add an item to the feed. The counter's row is locked until the commit: whoever sees a number sees all below
+        it."""
+        row = await self.one(NEXT_ITEM)
+        number = int(row["feed_head"]) if row else 0
+        values = {"project": "", "person": "", "for_machine": "", **where}
+        await self.execute(ADD_ITEM, id=number, kind=kind, payload=json_value(dict(payload)), **values)
+        # PostgreSQL delivers it at the commit, when the item is readable.
+        await self.execute("select pg_notify(%(channel)s, %(tenant)s)", channel=self.channel)
+
+    async def audit(self, act: str, about: Mapping[str, Any]) -> None:
+        await self.execute(ADD_AUDIT, act=act, about=json_value(dict(about)))
 
 
 def hash_secret(secret: str) -> bytes:
@@ -67,34 +102,23 @@ def _without_nul(text: str) -> str:
 # ── the feed ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def add_item(
-    tx: TenantTransaction, channel: str, by: str, kind: str, payload: Mapping[str, Any], now: int, **where: str
-) -> int:
-    """The counter's row is locked until the commit: whoever sees a number sees all below it."""
-    row = await tx.one("update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head")
-    number = int(row["feed_head"]) if row else 0
-    values = {"project": "", "person": "", "machine": "", **where}
-    await tx.execute(ADD_ITEM, {
-        "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
-    })  # fmt: skip
-    # PostgreSQL delivers it at the commit, when the item is readable.
-    await tx.execute("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
-    return number
-
-
+NEXT_ITEM = "update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head"
 ADD_ITEM = """
 insert into feed (tenant, id, kind, at, by_person, project, for_person, for_machine, payload)
-values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, %(machine)s, %(payload)s)
+values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, %(for_machine)s, %(payload)s)
+"""
+ADD_AUDIT = """
+insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)
 """
 
 
-async def read_feed(tx: TenantTransaction, who: Member, after: int, now: int) -> FeedPage:
-    head = await tx.one("select feed_head from tenants where tenant = %(tenant)s")
-    rows = await tx.all(READ_FEED, {"after": after, "person": who.person, "machine": who.machine, "most": FEED_PAGE})
+async def read_feed(act: Act, after: int) -> FeedPage:
+    head = await act.one("select feed_head from tenants where tenant = %(tenant)s")
+    rows = await act.all(READ_FEED, after=after, most=FEED_PAGE)
     items = tuple(
         FeedItem(
             id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"],
-            payload=core.payload_as_of(r["kind"], r["payload"], now - r["at"]),
+            payload=core.payload_as_of(r["kind"], r["payload"], act.now - r["at"]),
         )
         for r in rows
     )  # fmt: skip
@@ -109,16 +133,6 @@ async def read_feed(tx: TenantTransaction, who: Member, after: int, now: int) ->
 
 READ_FEED = """
 select id, kind, at, by_person, project, payload from feed
-where tenant = %(tenant)s and id > %(after)s and for_person in ('', %(person)s) and for_machine in ('', %(machine)s)
+where tenant = %(tenant)s and id > %(after)s and for_person in ('', %(by)s) and for_machine in ('', %(machine)s)
 order by id limit %(most)s
 """
-
-
-# ── the audit log ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def write_audit(tx: TenantTransaction, who: Member, act: str, about: Mapping[str, Any], now: int) -> None:
-    await tx.execute(
-        "insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)",
-        {"now": now, "by": who.person, "act": act, "about": json_value(dict(about))},
-    )

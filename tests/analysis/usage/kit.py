@@ -9,7 +9,7 @@ import apsw
 
 from holdfast.agents import AGENTS
 from holdfast.analysis.usage.model import NOTHING, Usage, UsageRecord
-from holdfast.analysis.usage.scan import records_of
+from holdfast.analysis.usage.reader import records_of
 
 READERS = {agent.name: agent.transcripts().usage for agent in AGENTS.values() if agent.transcripts}
 SAMPLES = Path(__file__).parent / "samples"

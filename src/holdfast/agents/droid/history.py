@@ -14,8 +14,7 @@ from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Transcripts
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
-from holdfast.analysis.usage.reader import PARSE_ERRORS
-from holdfast.analysis.usage.scan import records_of
+from holdfast.analysis.usage.reader import PARSE_ERRORS, records_of
 from holdfast.core.event import Event
 
 NAME = "droid"

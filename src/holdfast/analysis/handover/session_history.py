@@ -75,16 +75,21 @@ def _check_event(check: CheckFinished) -> SessionEvent:
     )
 
 
+def _is_judged(event: Event) -> bool:
+    judgement = event.data.judgement if isinstance(event.data, ToolEndPayload) else None
+    return judgement is not None and bool(judgement.checks)
+
+
 def _tool_event(event: Event) -> SessionEvent | None:
     """A command without an exit code counts by whether the agent's tool reported failure."""
     if event.get("action") == "edit" and event.kind == "tool.finished":
         return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
-    if event.get("action") != "shell" or not event.get("command"):
+    # The checks of a judged command follow as events of their own.
+    if event.get("action") != "shell" or not event.get("command") or _is_judged(event):
         return None
-    if isinstance(event.data, ToolEndPayload) and event.data.judgement and event.data.judgement.checks:
-        return None  # Its checks follow as events of their own.
     failed = event.kind == "tool.failed" or event.get("ok") is False
-    code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
+    exit_code = event.get("exit_code")
+    code = exit_code if isinstance(exit_code, int) else int(failed)
     # The end of an output: results come last.
     output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
     return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)

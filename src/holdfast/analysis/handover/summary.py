@@ -73,10 +73,6 @@ class Summary(msgspec.Struct, frozen=True):
                  ("The agent said", self.said, 160))  # fmt: skip
         return " ".join(f"{name}: {_shorten(_as_list(values), most)}" for name, values, most in named if values)
 
-    @property
-    def is_unfinished(self) -> bool:
-        return bool(self.failing or self.refused or self.next)
-
 
 def build_summary(events: Sequence[SessionEvent]) -> Summary:
     runs = command_runs(events)

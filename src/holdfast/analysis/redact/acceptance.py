@@ -39,10 +39,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def accept_value(candidate: Candidate) -> bool:
-    content, before, form = candidate.content, candidate.before, candidate.value.notation
-    if content.startswith(_NEVER_SECRET) or REDACTED in content or PATTERNS.no_secret_form.match(content):
-        return False
-    if content.isdigit() and (form == "space" or len(content) < 4):
+    before, form = candidate.before, candidate.value.notation
+    if _is_never_secret(candidate.content, form):
         return False
     if form == "space" and not PATTERNS.flag.search(before + candidate.stem):
         return _accept_bare_space(candidate)
@@ -52,9 +50,19 @@ def accept_value(candidate: Candidate) -> bool:
     if form == "call":
         return _accept_call(candidate)
     if form == "comma" and not PATTERNS.call_before.search(before):
-        is_random = judge.is_cased_password(content) and judge.looks_random(content)
-        return is_random and bool(PATTERNS.pair_line.search(before))
+        return _accept_pair(candidate)
     return _fits_notation(candidate) and _BY_JUDGE[candidate.rule.judge](candidate)
+
+
+def _is_never_secret(content: bytes, form: str) -> bool:
+    if content.startswith(_NEVER_SECRET) or REDACTED in content or PATTERNS.no_secret_form.match(content):
+        return True
+    return content.isdigit() and (form == "space" or len(content) < 4)
+
+
+def _accept_pair(candidate: Candidate) -> bool:
+    is_random = judge.is_cased_password(candidate.content) and judge.looks_random(candidate.content)
+    return is_random and bool(PATTERNS.pair_line.search(candidate.before))
 
 
 def _accept_call(candidate: Candidate) -> bool:
@@ -85,17 +93,28 @@ def _accept_bare_space(candidate: Candidate) -> bool:
     if content[:1] in b"*&" or b"(" in content:
         return False
     if rule.judge == "strong" and rule.kind == "key":
-        return len(content) >= 32 and judge.looks_strong(content) and not content.isalpha()
-    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
+        return _is_long_key(content)
+    if not _is_spoken_rule(rule) or (rule.judge == "token" and b" " in content):
         return False
-    if rule.judge == "token" and b" " in content:
-        return False
-    if rule.part == "word":
-        return _accept_after_word(candidate)
-    if candidate.has_digit and judge.looks_strong(content):
+    return _accept_after_word(candidate) if rule.part == "word" else _accept_after_name(candidate)
+
+
+def _accept_after_name(candidate: Candidate) -> bool:
+    if candidate.has_digit and judge.looks_strong(candidate.content):
         return True
-    if rule.judge == "token":
-        return _accept_after_key(candidate)
+    return (_accept_after_key if candidate.rule.judge == "token" else _accept_spoken_password)(candidate)
+
+
+def _is_long_key(content: bytes) -> bool:
+    return len(content) >= 32 and judge.looks_strong(content) and not content.isalpha()
+
+
+def _is_spoken_rule(rule: NameRule) -> bool:
+    return rule.judge in ("password", "token", "phrase") and rule.part in ("", "key", "word")
+
+
+def _accept_spoken_password(candidate: Candidate) -> bool:
+    content = candidate.content
     if judge.is_word_with_digits(content) or is_unspeakable(content) or PATTERNS.words_and_number.match(content):
         return True
     is_cased = candidate.value.quoted or judge.has_digits_and_cases(content)
@@ -118,34 +137,43 @@ def _accept_after_key(candidate: Candidate) -> bool:
     return is_named and len(candidate.content) >= _LONG_HEX and judge.looks_random(candidate.content)
 
 
+def _is_between_backquotes(candidate: Candidate) -> bool:
+    """A command of a shell."""
+    start = candidate.value.start
+    return b" " in candidate.content and candidate.text[start - 1 : start] == b"`"
+
+
+_NO_PASSWORD: tuple[Callable[[Candidate], object], ...] = (
+    lambda candidate: not judge.is_password(candidate.content),
+    lambda candidate: not judge.is_password(candidate.content.rstrip(b"),;")),
+    lambda candidate: candidate.content.startswith((b"/", b"./", b"../", b"~/")) or b"://" in candidate.content,
+    lambda candidate: PATTERNS.in_script.search(candidate.content),
+    # A label or type such as `NewPassword`: the word itself and only letters.
+    lambda candidate: PATTERNS.password_words.search(candidate.content) and not candidate.has_digit,
+    _is_between_backquotes,
+)
+"""Tests of which each shows that a value is no password."""
+
+
 def _accept_password(candidate: Candidate) -> bool:
     value, content = candidate.value, candidate.content
-    if not judge.is_password(content) or not judge.is_password(content.rstrip(b"),;")):
-        return False
-    if content.startswith((b"/", b"./", b"../", b"~/")) or b"://" in content or PATTERNS.in_script.search(content):
-        return False
-    # A label or type such as `NewPassword`: the word itself and only letters.
-    if PATTERNS.password_words.search(content) and not candidate.has_digit:
-        return False
-    # Between backquotes a shell has a command.
-    if b" " in content and candidate.text[value.start - 1 : value.start] == b"`":
+    if any(is_none(candidate) for is_none in _NO_PASSWORD):
         return False
     if value.notation in ("said", "table") or candidate.stem.lower() in WORDS.short_name:
         return _accept_short_name(candidate)
-    if value.notation == "typed":
-        return b" " not in content or judge.is_phrase(content)
-    if not value.quoted:
+    if value.notation != "typed" and not value.quoted:
         return _accept_bare_password(candidate)
-    is_short = len(content) < 40 and content.count(b" ") < 4
-    return b" " not in content or (is_short and candidate.has_digit and judge.is_phrase(content))
+    return b" " not in content or (judge.is_phrase(content) and (value.notation == "typed" or _is_short(candidate)))
+
+
+def _is_short(candidate: Candidate) -> bool:
+    return len(candidate.content) < 40 and candidate.content.count(b" ") < 4 and candidate.has_digit
 
 
 def _accept_short_name(candidate: Candidate) -> bool:
     value, content = candidate.value, candidate.content
     is_word = judge.is_word(content)
-    is_alike = content.lower().endswith(candidate.stem.lower())
-    # A name in a program.
-    if not value.quoted and is_word and (b"_" in content or value.below or is_alike):
+    if is_word and _is_name_in_program(candidate):
         return False
     is_put = value.notation in _BY_NAME and b" " not in content and not judge.is_code(content)
     if is_put and _is_setting(candidate, is_word):
@@ -153,16 +181,28 @@ def _accept_short_name(candidate: Candidate) -> bool:
     return b" " not in content and judge.is_mixed_password(content)
 
 
+def _is_name_in_program(candidate: Candidate) -> bool:
+    value, content = candidate.value, candidate.content
+    is_alike = content.lower().endswith(candidate.stem.lower())
+    return not value.quoted and (b"_" in content or value.below or is_alike)
+
+
 def _is_setting(candidate: Candidate, is_word: bool) -> bool:
     """Whether the short name is part of a longer one, as in settings and environment variables."""
     value, last, stem = candidate.value, candidate.before[-1:], candidate.stem
-    if last == b"_" and stem.isupper():
-        return True
-    if last in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner"):
+    if last in b"_." and (_is_variable(last, stem) or value.sign in b"=:" + KEY_END or value.notation == "inner"):
         return True
     if last.isalpha() and stem.islower() and value.sign == b"=" and not is_word:
         return True
-    return stem[:1].isupper() and last.islower() and (value.quoted or not judge.is_word(candidate.content.rstrip(b"-")))
+    return _is_camel_part(last, stem) and (value.quoted or not judge.is_word(candidate.content.rstrip(b"-")))
+
+
+def _is_variable(last: bytes, stem: bytes) -> bool:
+    return last == b"_" and stem.isupper()
+
+
+def _is_camel_part(last: bytes, stem: bytes) -> bool:
+    return stem[:1].isupper() and last.islower()
 
 
 def _accept_bare_password(candidate: Candidate) -> bool:
@@ -172,8 +212,12 @@ def _accept_bare_password(candidate: Candidate) -> bool:
         return False
     if not judge.is_word(content) or judge.is_mixed_password(content):
         return True
-    if value.notation == "space":
-        return False
+    return value.notation != "space" and _accept_bare_word(candidate)
+
+
+def _accept_bare_word(candidate: Candidate) -> bool:
+    """A value of letters only: a setting fills its line."""
+    text, value, content = candidate.text, candidate.value, candidate.content
     ends_line = bool(PATTERNS.line_end.match(text, value.end))
     if value.sign == b":":
         return content.islower() and len(content) >= 6 and ends_line
@@ -194,14 +238,23 @@ def _accept_token(candidate: Candidate) -> bool:
         return False
     if candidate.rule.part == "key" and not _is_value_of_key(candidate):
         return False
-    # Words of a sentence have no digits; a token without any is long.
-    may_be_said = candidate.has_digit or (len(content) >= 24 and content.isalpha())
-    if value.notation == "said" and (content[-1:] in b"])" or not may_be_said):
+    if value.notation == "said" and not _may_be_said(candidate):
         return False
-    is_code = judge.is_code(PATTERNS.operators.split(content, maxsplit=1)[0]) or PATTERNS.named_type.search(content)
-    if not value.quoted and is_code:
+    if not value.quoted and _is_called_or_typed(content):
         return False
     return judge.looks_random(content.strip()) or _is_key_in_digits(candidate)
+
+
+def _may_be_said(candidate: Candidate) -> bool:
+    """Words of a sentence have no digits; a token without any is long."""
+    content = candidate.content
+    is_token = candidate.has_digit or (len(content) >= 24 and content.isalpha())
+    return is_token and content[-1:] not in b"])"
+
+
+def _is_called_or_typed(content: bytes) -> bool:
+    first = PATTERNS.operators.split(content, maxsplit=1)[0]
+    return judge.is_code(first) or bool(PATTERNS.named_type.search(content))
 
 
 def _is_value_of_key(candidate: Candidate) -> bool:
@@ -219,18 +272,23 @@ def _is_key_in_digits(candidate: Candidate) -> bool:
     return (kind == "secret" or is_named) and len(set(content)) > 5 and not judge.is_reference(content)
 
 
+def _is_public_key(before: bytes) -> bool:
+    """.NET's `publicKeyToken` is the hash of one."""
+    return before[-11:].lower().replace(b" ", b"").endswith(b"publickey")
+
+
 def is_secret_key(content: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown qualifier requires a clearly random value."""
     word = word_before_stem(before)
-    # .NET's `publicKeyToken` is the hash of a public key.
-    if word in WORDS.plain_qualifier or before[-11:].lower().replace(b" ", b"").endswith(b"publickey"):
+    if word in WORDS.plain_qualifier or _is_public_key(before):
         return False
     if stem.lower().startswith(b"tok") or word in WORDS.secret_qualifier:
         return True
     if not word:
-        is_parameter = before.endswith((b"?", b"&", b"--", b"-"))
-        return (is_parameter or (stem == b"Key" and len(content) >= _LONG_HEX)) and judge.looks_strong(content)
-    return judge.looks_strong(content) or len(content) >= (20 if stem.isupper() else _LONG_HEX)
+        is_name = before.endswith((b"?", b"&", b"-")) or (stem == b"Key" and len(content) >= _LONG_HEX)
+        return is_name and judge.looks_strong(content)
+    least = 20 if stem.isupper() else _LONG_HEX
+    return len(content) >= least or judge.looks_strong(content)
 
 
 def _accept_strong(candidate: Candidate) -> bool:

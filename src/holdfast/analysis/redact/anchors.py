@@ -157,17 +157,23 @@ class _Automaton:
             (anchor.number, start, end)
             for n, start, end in self._search(text, overlapping=True)
             for anchor in self._by_text[n]
-            if (not anchor.count or _is_followed(text, end, anchor))
-            and not _is_within_row(text, start, end)
-            and (not anchor.alone or _is_alone(text, start))
-            # It is the highest bit of the guards.
+            if _is_hit(text, start, end, anchor)
+            # `far` is the highest bit of the guards.
             and (anchor.guard < _FAR or far.is_next(anchor.guard, start))
         ]
-        return hits + [
-            (self._run_number, *run.span())
-            for run in runs
-            if len(run[0]) <= RUN_MOST and may_be_token(text, *run.span())
-        ]
+        return hits + [(self._run_number, *run.span()) for run in runs if _may_be_run(text, *run.span())]
+
+
+def _may_be_run(text: bytes, start: int, end: int) -> bool:
+    return end - start <= RUN_MOST and may_be_token(text, start, end)
+
+
+def _is_hit(text: bytes, start: int, end: int, anchor: Anchor) -> bool:
+    return (
+        (not anchor.count or _is_followed(text, end, anchor))
+        and not _is_within_row(text, start, end)
+        and (not anchor.alone or _is_alone(text, start))
+    )
 
 
 class _Distance:

@@ -12,6 +12,8 @@ from holdfast.analysis.redact.value_before_name import find_value_before
 _REFUSED, _UNMATCHED, _PER_VALUE = 2, 7, 11
 """Costs in units of work.py: no value after the name, no notation matches, the value is no secret."""
 _WINDOW = 240
+_LEAST_AFTER_OTHER = {"password": 10, "token": 20}
+"""The shortest values after a name with an unknown suffix, by judge."""
 _NO_VALUE = frozenset(bytes([code]) for sign in WORDS.no_value_sign for code in sign)
 _BEFORE_QUOTED = frozenset(bytes([code]) for sign in WORDS.before_quoted for code in sign)
 _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
@@ -37,8 +39,10 @@ def _find_value_after(text: bytes, rule: NameRule, start: int, end: int, before:
     other = PATTERNS.other_tail.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
     if other and not _skip_tail(text, end):
         return _find_after_other(text, rule, start, other.end())
-    if not _may_have_value(text, end):
-        return _REFUSED
+    return _try_notations(text, rule, start, end, before) if _may_have_value(text, end) else _REFUSED
+
+
+def _try_notations(text: bytes, rule: NameRule, start: int, end: int, before: bytes) -> Span | int:
     refused, cost = -1, _UNMATCHED
     after_name = notation.after_name(text, end)
     for pattern in (after_name, PATTERNS.said) if rule.spoken else (after_name,):
@@ -95,29 +99,35 @@ def _find_groups(text: bytes, start: int) -> int:
 def _is_split(candidate: Candidate) -> bool:
     """The first piece of a token says little if the rest is on the next line or in the next string."""
     rule, value, text = candidate.rule, candidate.value, candidate.text
-    if rule.judge != "token" or value.notation != "assign" or value.end - value.start < 8:
+    piece = text[value.start : value.end]
+    if rule.judge != "token" or value.notation != "assign" or not _may_be_piece(piece):
         return False
     more = PATTERNS.joined.match(text, value.end) or PATTERNS.wrapped.match(text, value.end)
     if not more or not judge.looks_random(more["rest"]):
         return False
-    piece = text[value.start : value.end]
     whole = piece + more["rest"]
-    if b" " in piece or REDACTED in whole or judge.is_reference(piece) or judge.is_code(piece):
-        return False
-    return judge.looks_random(whole) and (rule.part != "key" or is_secret_key(whole, candidate.before, candidate.stem))
+    return (
+        REDACTED not in whole
+        and judge.looks_random(whole)
+        and (rule.part != "key" or is_secret_key(whole, candidate.before, candidate.stem))
+    )
+
+
+def _may_be_piece(piece: bytes) -> bool:
+    return len(piece) >= 8 and b" " not in piece and not judge.is_reference(piece) and not judge.is_code(piece)
 
 
 def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
     """The value of `password_shop`: only if clearly random, because the suffix may be anything."""
     match = PATTERNS.after_whole_name.match(text, end)
     value = notation.read_value(text, start, match) if match else None
-    if not value or value.notation != "assign" or rule.judge not in ("password", "token"):
+    if not value or value.notation != "assign" or rule.judge not in _LEAST_AFTER_OTHER:
         return None
     content = text[value.start : min(value.end, value.start + PEEK)]
-    if REDACTED in content or b" " in content or text[value.end : value.end + 1] in (b"(", b"["):
+    if b" " in content or REDACTED in content or text[value.end : value.end + 1] in (b"(", b"["):
         return None
-    least = 10 if rule.judge == "password" else 20
-    return (value.start, value.end, rule.kind) if len(content) >= least and judge.looks_random(content) else None
+    is_secret = len(content) >= _LEAST_AFTER_OTHER[rule.judge] and judge.looks_random(content)
+    return (value.start, value.end, rule.kind) if is_secret else None
 
 
 def _has_random_nearby(near: bytes) -> bool:

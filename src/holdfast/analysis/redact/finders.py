@@ -35,26 +35,31 @@ _NEAR = 404
 _PER_BACK = 9
 
 
-def token_finder(rule: TokenRule) -> Finder:
-    """Check the form of the token around its anchor."""
-    check = judge.JUDGES.get(rule.check)
-    is_strict, head = rule.left == "strict", rule.head
-    pattern = lazy_value(lambda: re.compile(rule.pattern.encode()))
+class _TokenFinder:
+    """Checks the form of the token around its anchor."""
 
-    def find(text: bytes, start: int, _end: int) -> Span | None:
-        if not rule.begins and not head and not _may_begin_token(text, start, is_strict):
+    def __init__(self, rule: TokenRule) -> None:
+        self._rule, self._check = rule, judge.JUDGES.get(rule.check, bool)
+        self._pattern = lazy_value(lambda: re.compile(rule.pattern.encode()))
+        self._begins_at_anchor = not rule.begins and not rule.head
+        self._begins_before = not rule.begins and rule.head > 0
+
+    def __call__(self, text: bytes, start: int, _end: int) -> Span | None:
+        rule = self._rule
+        is_strict = rule.left == "strict"
+        if self._begins_at_anchor and not _may_begin_token(text, start, is_strict):
             return None
-        match = _match_with_head(pattern(), text, start, head)
-        if not match or not (rule.begins or not head or _may_begin_token(text, match.start(), is_strict)):
+        match = _match_with_head(self._pattern(), text, start, rule.head)
+        if not match or (self._begins_before and not _may_begin_token(text, match.start(), is_strict)):
             return None
         # `pk_live_…` is the public half of a pair; only the secret half is removed.
         if rule.left == "private" and text[match.start() - 2 : match.start()] in (b"pk", b"PK"):
             return None
-        if judge.is_placeholder(match[0]) or (check and not check(match[0])):
-            return None
-        return match.start(), match.end(), rule.kind
+        is_token = self._check(match[0]) and not judge.is_placeholder(match[0])
+        return (match.start(), match.end(), rule.kind) if is_token else None
 
-    return find
+
+token_finder = _TokenFinder
 
 
 def _match_with_head(pattern: re.Pattern[bytes], text: bytes, start: int, head: int) -> re.Match[bytes] | None:

@@ -84,10 +84,14 @@ def is_mixed_password(value: bytes) -> bool:
         return False
     if PATTERNS.no_password_form.match(value) or is_code(value):
         return False
-    if _has_any(value, _DIGITS) and max(value) > 64:
+    if _has_digit_and_letter(value):
         return True
     has_sign = len(value) >= 8 and _has_any(value, _SIGNS)
     return _has_wild_case(value) or (has_sign and bool(PATTERNS.cases_and_sign.search(value)))
+
+
+def _has_digit_and_letter(value: bytes) -> bool:
+    return _has_any(value, _DIGITS) and max(value) > 64
 
 
 def _has_any(value: bytes, members: bytes) -> bool:
@@ -191,10 +195,11 @@ def _is_mixed(value: bytes) -> bool:
     if any(sign in value for sign in WORDS.expression_mark):
         return False
     if len(value) < 20:
-        mixed = _has_any(value, _DIGITS) and max(value) > 64
-        return mixed or _has_wild_case(value) or is_unspeakable(value)
-    if is_camel_case(value):
-        return False
+        return _has_digit_and_letter(value) or _has_wild_case(value) or is_unspeakable(value)
+    return not is_camel_case(value) and _is_mixed_run(value)
+
+
+def _is_mixed_run(value: bytes) -> bool:
     if changes_class(value, 12) or _has_many_signs(value):
         return True
     return bool(PATTERNS.base32.match(value) or PATTERNS.key_groups.match(value)) or is_unspeakable(value)

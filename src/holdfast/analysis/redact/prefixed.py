@@ -86,20 +86,26 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
     says_secret = bool(PATTERNS.says_secret.search(prefix))
     if not (says_secret or PATTERNS.vendor_word.match(prefix)):
         return False
-    if any(PATTERNS.plain_piece.match(piece) for piece in re.split(rb"[_.-]", body[run:])):
+    if any(map(PATTERNS.plain_piece.match, re.split(rb"[_.-]", body[run:]))):
         return False
     counts = judge.count_groups(body)
     if min(counts) < 2 or not _is_random_run(body[:run]):
-        few = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
-        return few and (says_secret or _is_base36(body, run))
-    if run >= 32 and run == len(body):
+        is_mixed = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
+        return is_mixed and (says_secret or _is_base36(body, run))
+    if len(body) == run >= 32:
         return judge.looks_random(body)
-    # Shorter or in pieces, as GitHub ids (`kwDO…`) and ids that begin with a time.
+    return not _is_id(body, run, says_secret) and _is_mixed_enough(body, prefix, min(counts))
+
+
+def _is_id(body: bytes, run: int, says_secret: bool) -> bool:
+    """As GitHub ids (`kwDO…`) and ids that begin with a time."""
     has_time = run == len(body) == 27 and body[:1] in b"123" and not says_secret
-    if has_time or body.startswith(tuple(WORDS.public_start)):
-        return False
-    least = 20 if PATTERNS.last_says.search(prefix) else 24
-    return len(body) >= 32 or (len(body) >= least and min(counts) >= (2 if least == 20 else 3))
+    return has_time or body.startswith(tuple(WORDS.public_start))
+
+
+def _is_mixed_enough(body: bytes, prefix: bytes, rarest: int) -> bool:
+    least, rare = (20, 2) if PATTERNS.last_says.search(prefix) else (24, 3)
+    return len(body) >= 32 or (len(body) >= least and rarest >= rare)
 
 
 def _is_random_run(run: bytes) -> bool:

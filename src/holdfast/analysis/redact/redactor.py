@@ -174,18 +174,12 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
     """These spans, and all other occurrences of the same values, because programs repeat their input."""
     values: dict[bytes, str] = {}
     for start, end, kind in spans:
-        value = text[start:end]
-        # A short or plain word would be removed from ordinary text.
-        if (
-            _ECHO_LEAST <= len(value) <= _ECHO_MOST
-            and kind != UNJUDGED
-            and (is_mixed_password(value) or looks_random(value))
-        ):
-            values.setdefault(value, kind)
-            if len(values) >= _ECHOED:
-                break
+        if kind != UNJUDGED and _is_distinct(text[start:end]):
+            values.setdefault(text[start:end], kind)
+        if len(values) >= _ECHOED:
+            break
     # By length: values are mostly equally long, and the kept text is joined once.
-    kept = {length: _join_kept(text, spans, length - 1) for length in {len(value) for value in values}}
+    kept = {length: _join_kept(text, spans, length - 1) for length in set(map(len, values))}
     echoes = [
         (at, at + len(value), kind)
         for value, kind in values.items()
@@ -193,6 +187,11 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
         for at in _find_places(text, value)
     ]
     return join_spans([*spans, *echoes]) if echoes else spans
+
+
+def _is_distinct(value: bytes) -> bool:
+    """A short or plain word would be removed from ordinary text."""
+    return _ECHO_LEAST <= len(value) <= _ECHO_MOST and (is_mixed_password(value) or looks_random(value))
 
 
 def _join_kept(text: bytes, spans: list[Span], reach: int) -> bytes:

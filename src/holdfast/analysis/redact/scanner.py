@@ -1,5 +1,6 @@
 """Scans a text once for candidates and checks only those."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -132,46 +133,50 @@ class Scanner:
 
     def _check(self, got: Hits, text: bytes, work: Work) -> list[Span]:
         all_spans: list[Span] = []
-        first_finder = self._finders.first
-        cached_spans, hits = work.known, got.hits
-        many = work.is_look or bool(cached_spans) or len(hits) > _MEMO_AFTER
-        for at, (number, start, end) in enumerate(hits):
-            # Marks of other spellings are handled by `_find_spelt`.
-            if number < first_finder:
-                continue
-            if many:
-                # Includes its position: near an end of the text two hits can have the same stretch.
-                before_it = min(start, _BEFORE)
-                around = number, before_it, end - start, text[start - before_it : end + _AFTER]
-                before = cached_spans.get(around)
-                if before is not None:
-                    all_spans += [(start + first, start + last, kind) for first, last, kind in before]
-                    continue
-            finder, cost = self._finders[number], self._finders.costs[number]
-            units = cost if isinstance(cost, int) else cost(text, start, end)
-            if not work.spend(units):
+        # Marks of other spellings are handled by `_find_spelt`.
+        hits = [hit for hit in got.hits if hit[0] >= self._finders.first]
+        many = work.is_look or bool(work.known) or len(got.hits) > _MEMO_AFTER
+        for at, hit in enumerate(hits):
+            spans = self._find_once(text, hit, work) if many else self._find_at(text, hit, work)
+            if spans is None:
                 # A look asks whether there may be a secret, not where.
                 rest = hits[at : at + 1] if work.is_look else hits[at:]
-                return all_spans + unjudged_spans(text, [hit[1:] for hit in rest if hit[0] >= first_finder], got.rest)
-            spans = _run_finder(finder, text, start, end)
-            if isinstance(spans, int):
-                work.give_back(units - spans)
-                spans = []
-            elif spans:
-                work.spend(work_of_found(spans))
+                return all_spans + unjudged_spans(text, [one[1:] for one in rest], got.rest)
             all_spans += spans
             if spans and work.is_look:
                 return all_spans
-            # Reused only if it ends inside the compared stretch: at its edge a span may continue.
-            if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
-                cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
         return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
+
+    def _find_once(self, text: bytes, hit: Hit, work: Work) -> list[Span] | None:
+        """As `_find_at`; what was found in the same surroundings is not searched again."""
+        _, start, end = hit
+        around = _surroundings(text, hit)
+        if (known := work.known.get(around)) is not None:
+            return _moved(known, start)
+        spans = self._find_at(text, hit, work)
+        # Reused only if it ends inside the compared stretch: at its edge a span may continue.
+        if spans is not None and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
+            work.known[around] = _moved(spans, -start)
+        return spans
+
+    def _find_at(self, text: bytes, hit: Hit, work: Work) -> list[Span] | None:
+        """The secrets at a hit; None if not enough work is left to judge it."""
+        number, start, end = hit
+        finder, cost = self._finders[number], self._finders.costs[number]
+        units = cost if isinstance(cost, int) else cost(text, start, end)
+        if not work.spend(units):
+            return None
+        spans = _run_finder(finder, text, start, end)
+        if isinstance(spans, int):
+            work.give_back(units - spans)
+            return []
+        if spans:
+            work.spend(work_of_found(spans))
+        return spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
         """Find what other spellings hide."""
         spans: list[Span] = []
-        percents = sorted(hit[1] for hit in hits if hit[0] == _PERCENTS)
-        encoded = sorted(hit[1] for hit in hits if hit[0] == _ENCODED)
 
         def find(inner: bytes) -> list[Span] | None:
             return self.find(inner, depth, work) if work.spend(work_of_view(inner)) else None
@@ -179,19 +184,33 @@ class Scanner:
         def find_unpacked(inner: bytes) -> list[Span] | None:
             return self.find(inner, depth, work) if work.spend(work_of_unpacked(inner)) else None
 
-        escapes = sorted(hit[1] for hit in hits if hit[0] in (_ESCAPES, _DECODES))
-        for places, percent in ((escapes, False), (percents, True)):
+        for places, percent in ((_starts(hits, _ESCAPES, _DECODES), False), (_starts(hits, _PERCENTS), True)):
             if places:
                 spans += decoded_forms.find_in_windows(text, places, find, work.spellings, percent)
-        # Unread text is removed with its strings.
-        spans = [
-            whole
-            for span in spans
-            for whole in (unjudged_spans(text, [span[:2]], None) if span[2] == UNJUDGED else [span])
-        ]
-        if encoded:
+        spans = list(itertools.chain.from_iterable(_whole_strings(text, span) for span in spans))
+        if encoded := _starts(hits, _ENCODED):
             spans += decoded_forms.find_in_base64(text, encoded, find_unpacked, lambda: work.left < 0)
         return spans
+
+
+def _surroundings(text: bytes, hit: Hit) -> tuple[int, int, int, bytes]:
+    """Includes its position: near an end of the text two hits can have the same stretch."""
+    number, start, end = hit
+    before_it = min(start, _BEFORE)
+    return number, before_it, end - start, text[start - before_it : end + _AFTER]
+
+
+def _moved(spans: list[Span], by: int) -> list[Span]:
+    return [(first + by, last + by, kind) for first, last, kind in spans]
+
+
+def _starts(hits: list[Hit], *numbers: int) -> list[int]:
+    return sorted(hit[1] for hit in hits if hit[0] in numbers)
+
+
+def _whole_strings(text: bytes, span: Span) -> list[Span]:
+    """Unread text is removed with its strings."""
+    return unjudged_spans(text, [span[:2]], None) if span[2] == UNJUDGED else [span]
 
 
 def _is_token_count(body: bytes, start: int, end: int) -> bool:

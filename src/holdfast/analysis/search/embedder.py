@@ -1,15 +1,11 @@
 """Chooses the model that turns text into vectors."""
 
 import os
-from typing import TYPE_CHECKING
 
 from holdfast.analysis.search.embedding_port import Embedder, NoEmbedder
 from holdfast.analysis.search.endpoint import Endpoint
 from holdfast.analysis.search.settings import BUILTIN, OFF, IndexSettings
 from holdfast.analysis.search.static_model import id_of, load_model
-
-if TYPE_CHECKING:
-    pass
 
 
 def choose_embedder(settings: IndexSettings) -> Embedder:

@@ -8,9 +8,6 @@ import msgspec
 if TYPE_CHECKING:
     import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-
 
 class Passage(msgspec.Struct, frozen=True):
     """A piece of text. A model may weigh its name and path separately from its body."""

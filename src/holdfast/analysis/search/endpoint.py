@@ -3,13 +3,10 @@
 import json
 import urllib.request
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.analysis.search.embedding_port import NoEmbedder, Passage
-
-if TYPE_CHECKING:
-    pass
 
 # Texts per request, and characters of each.
 TEXTS_PER_REQUEST = 32

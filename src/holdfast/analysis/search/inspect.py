@@ -2,27 +2,22 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
 
+from holdfast.analysis.search import languages
 from holdfast.analysis.search.index import checkout, database, left_out
 from holdfast.analysis.search.index.places import IndexDir
 from holdfast.analysis.search.searcher import NoIndex
 from holdfast.analysis.search.settings import IndexSettings
 
 
-@contextlib.contextmanager
-def _open_index(place: IndexDir) -> Iterator[apsw.Connection]:
+def _open_index(place: IndexDir) -> "contextlib.closing[apsw.Connection]":
     generation = place.current()
     if not generation:
         raise NoIndex
-    db = database.open_to_read(place.database(generation))
-    try:
-        yield db
-    finally:
-        db.close()
+    return contextlib.closing(database.open_to_read(place.database(generation)))
 
 
 def index_summary(index_dir: IndexDir) -> dict[str, Any] | None:
@@ -107,7 +102,8 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
-    return f"it is in a folder that is not indexed ({', '.join(sorted(checkout.NOT_WALKED & {*path.split('/')}))})"
+    folders = sorted(languages.TABLES.files.not_walked.intersection(path.split("/")))
+    return f"it is in a folder that is not indexed ({', '.join(folders)})"
 
 
 def files_left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:

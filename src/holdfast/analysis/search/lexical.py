@@ -29,7 +29,7 @@ Scored = list[tuple[int, float]]
 """(chunk, score), best first; more is better."""
 
 
-def any_of(words: tuple[str, ...]) -> str:
+def any_of(words: Sequence[str]) -> str:
     """Only letters and digits, so nothing in a query is syntax."""
     return " OR ".join(f'"{word}"' for word in words)
 
@@ -37,10 +37,15 @@ def any_of(words: tuple[str, ...]) -> str:
 def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Scored:
     if not words:
         return []
+    return best_matches(db, any_of(words), (NAME, PATH, BODY), limit)
+
+
+def best_matches(db: apsw.Connection, expression: str, weights: tuple[float, float, float], limit: int) -> Scored:
+    """`weights`: of the name, the path and the body."""
     rows = db.execute(
         # SQLite's bm25 is smaller for a better match, hence the minus.
-        f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
-        (any_of(words), limit + 1),
+        "select rowid, -bm25(words, ?, ?, ?) s from words where words match ? order by s desc limit ?",
+        (*weights, expression, limit + 1),
     )
     return cut_before_tie([(row[0], row[1]) for row in rows], limit)
 
@@ -148,17 +153,9 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     # Shorter names are alike by chance; longer ones are no names.
     if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
-    shared: Counter[int] = Counter()
-    room = MOST_COUNTED
-    # The index keeps no frequencies (detail=none) to order by: shared trigrams are counted, the rarest first, because
-    # they say most.
-    for count, gram in sorted((_count_names(db, gram), gram) for gram in grams if gram.isalnum()):
-        room -= count
-        if room < 0 and shared:
-            break
-        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM))
+    shared = _count_shared(db, grams).most_common(MOST_COMPARED + 1)
     # Of ties all or none, so that the index order has no effect.
-    likest = [row for row, _ in cut_before_tie(shared.most_common(MOST_COMPARED + 1), MOST_COMPARED)]
+    likest = [row for row, _ in cut_before_tie(shared, MOST_COMPARED)]
     rows = db.execute(
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d"
         f" join chunks c on c.id = d.chunk join files f on f.id = c.file where d.id in ({','.join('?' * len(likest))})"
@@ -167,6 +164,19 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
     return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
+
+
+def _count_shared(db: apsw.Connection, grams: set[str]) -> Counter[int]:
+    """How many of the trigrams each definition's name has. The index keeps no frequencies (detail=none) to order by:
+    the rarest are counted first, because they say most."""
+    shared: Counter[int] = Counter()
+    room = MOST_COUNTED
+    for count, gram in sorted((_count_names(db, gram), gram) for gram in grams if gram.isalnum()):
+        room -= count
+        if room < 0 and shared:
+            break
+        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM))
+    return shared
 
 
 def _count_names(db: apsw.Connection, gram: str) -> int:

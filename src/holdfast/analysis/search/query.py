@@ -1,7 +1,5 @@
 """Reads from a query's text its tokens, names, phrases, and the kinds of files it means."""
 
-import re
-
 import msgspec
 
 from holdfast.analysis.search.tokens import STOPWORDS, distinct_words, find_identifiers, identifier_parts
@@ -12,6 +10,7 @@ _NAME = lazy_pattern(r"^[\w$]+(?:(?:\.|::|#|->|/|\\)[\w$]+)*[!?]?$")
 _SEPARATORS = lazy_pattern(r"::|#|->|/|\\")
 # The apostrophe of "don't" opens no quotation.
 _QUOTED = lazy_pattern(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+_JOINED = lazy_pattern(r"\w[./]\w")
 _EDGES = "`'\"(),;:?!{}[]<>"
 MOST_NAMES = 8
 MOST_WORDS = 32
@@ -137,17 +136,18 @@ def _trim_word(word: str) -> str:
     return word.strip(_EDGES).rstrip(".").removesuffix("()").strip(_EDGES)
 
 
+def _has_case_inside(name: str) -> bool:
+    """`parseStatus`: parts told apart by case alone."""
+    is_mixed = not name.islower() and not name.isupper() and "-" not in name
+    return is_mixed and len(identifier_parts(name)) > 1 and any(c.isupper() for c in name[1:])
+
+
 def _only_a_name(word: str) -> bool:
     inner = word.strip("_-./:")
-    if not inner or len(inner) < 2:
+    if len(inner) < 2:
         return False
-    return (
-        "_" in inner
-        or "::" in word
-        or "->" in word
-        or (word.startswith(("--", "/", "$", ".")) and inner[0].isalnum() and len(inner) > 2)
-        or (re.search(r"\w[./]\w", word) is not None and not word[0].isdigit())
-        or (len(inner) > 2 and inner.isupper() and inner.isalpha() and len(inner) > 3)
-        or (len(identifier_parts(inner)) > 1 and not inner.islower() and not inner.isupper() and "-" not in inner
-            and any(c.isupper() for c in inner[1:]))
-    )  # fmt: skip
+    is_joined = "_" in inner or "::" in word or "->" in word
+    is_marked = word.startswith(("--", "/", "$", ".")) and inner[0].isalnum() and len(inner) > 2
+    is_path = not word[0].isdigit() and _JOINED.search(word) is not None
+    is_constant = len(inner) > 3 and inner.isupper() and inner.isalpha()
+    return any((is_joined, is_marked, is_path, is_constant, _has_case_inside(inner)))

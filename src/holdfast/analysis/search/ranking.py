@@ -39,15 +39,6 @@ class Weights(msgspec.Struct, frozen=True):
     uniform: float = 1.2
     listing: float = 0.4
     tested: float = 0.6
-    test: float = 0.6
-    translation: float = 0.25
-    changelog: float = 0.45
-    vendored: float = 0.45
-    style: float = 0.45
-    automation: float = 0.7
-    test_with_name: float = 0.5
-    document: float = 0.7
-    asked_for: float = 1.25
     class_head: float = 0.7
     brief: float = 0.4
     brief_list: float = 0.8
@@ -100,39 +91,36 @@ def _scale_scores(scored: Scored) -> list[tuple[int, float]]:
     return [(chunk, (score - low) / width if width > 0 else 1.0) for chunk, score in scored]
 
 
-def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WEIGHTS) -> float:
+ROLE_FACTORS: dict[str, tuple[tuple[str, float], ...]] = {
+    "test": (("about_tests", 1.0), ("is_name", 0.5), ("", 0.6)),
+    "translation": (("about_translations", 1.0), ("", 0.25)),
+    "changelog": (("", 0.45),),
+    "vendored": (("", 0.45),),
+    "style": (("about_style", 1.0), ("is_name", 1.0), ("", 0.45)),
+    "document": (("about_documents", 1.25), ("is_name", 1.0), ("", 0.7)),
+    "automation": (("about_configuration", 1.25), ("", 0.7)),
+    "configuration": (("about_configuration", 1.25),),
+}
+"""For each role of a file: properties of the query with their factor, of which the first that holds counts."""
+
+
+def role_factor(query: Query, path: str, symbol: str = "") -> float:
     """Tests repeat the words of what they test, and translations those of their source: they rank behind it unless
     asked for. Documents and configuration rank first if the query asks for them."""
-    role = languages.role_of_chunk(path, symbol)
-    if role == languages.TEST:
-        return 1.0 if query.about_tests else weights.test_with_name if query.is_name else weights.test
-    if role == languages.TRANSLATION:
-        return 1.0 if query.about_translations else weights.translation
-    if role == languages.CHANGELOG:
-        return weights.changelog
-    if role == languages.VENDORED:
-        return weights.vendored
-    if role == languages.STYLE:
-        return 1.0 if query.about_style or query.is_name else weights.style
-    if role == languages.DOCUMENT:
-        return weights.asked_for if query.about_documents else weights.document if not query.is_name else 1.0
-    if role == languages.AUTOMATION:
-        return weights.asked_for if query.about_configuration else weights.automation
-    if role == languages.CONFIGURATION:
-        return weights.asked_for if query.about_configuration else 1.0
-    return 1.0
+    factors = ROLE_FACTORS.get(languages.role_of_chunk(path, symbol), ())
+    return next((factor for said, factor in factors if not said or getattr(query, said)), 1.0)
 
 
 LONG_LINES = 80
 """From here on a chunk counts as long."""
 
 
-def shape_factor(query: Query, row: ChunkRow, doubt: float, weights: Weights = WEIGHTS) -> float:
+def shape_factor(query: Query, row: ChunkRow, doubt: float) -> float:
     """A few lines rarely say how something is done, or list things; nor does the head of a class."""
     missing = 1 - min(1.0, math.log1p(row.stop - row.start + 1) / math.log1p(LONG_LINES))
     if query.is_task:
-        return 1 - weights.brief_list * missing
-    return (weights.class_head if row.kind == "class" else 1.0) * (1 - weights.brief * missing * doubt)
+        return 1 - WEIGHTS.brief_list * missing
+    return (WEIGHTS.class_head if row.kind == "class" else 1.0) * (1 - WEIGHTS.brief * missing * doubt)
 
 
 class Ranked(msgspec.Struct):
@@ -190,9 +178,7 @@ class Ranking:
         for chunk, score in mixed.items():
             self._one(chunk).score = score
         self._weigh_subject(text, meaning)
-        near, worded = dict(meaning), {chunk for chunk, _ in text}
-        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
-        fitting = [chunk for chunk in best if is_related(chunk, near, worded)]
+        fitting = self._fitting(mixed, meaning, text)
         if self._query.is_task:
             self._weigh_registries({chunk: mixed[chunk] for chunk in fitting})
         else:
@@ -200,17 +186,26 @@ class Ranking:
         # Reading texts is costly: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
-        for chunk, one in self._found.items():
-            row = self._chunks[chunk]
-            # After all additions, so that evidence in a test counts less, too.
-            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
-            # What was named or occurs verbatim is meant, however short it is.
-            if not self._query.names and not {*one.why} - {LISTING, TESTED}:
-                one.score *= shape_factor(self._query, row, doubt_of(meaning))
+        # After all additions, so that evidence in a test counts less, too.
+        self._weigh_kinds(doubt_of(meaning))
         # Last, because a typed path sets the score instead of adding to it.
         self._weigh_paths()
         scores = self._by_place([(chunk, one.score) for chunk, one in self._found.items()])
         return [self._found[chunk] for chunk, _ in scores]
+
+    def _fitting(self, mixed: dict[int, float], meaning: Scored, text: Scored) -> list[int]:
+        near, worded = dict(meaning), {chunk for chunk, _ in text}
+        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
+        return [chunk for chunk in best if is_related(chunk, near, worded)]
+
+    def _weigh_kinds(self, doubt: float) -> None:
+        """By the roles of files and the shapes of chunks."""
+        for chunk, one in self._found.items():
+            row = self._chunks[chunk]
+            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
+            # What was named or occurs verbatim is meant, however short it is.
+            if not self._query.names and not {*one.why} - {LISTING, TESTED}:
+                one.score *= shape_factor(self._query, row, doubt)
 
     def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
         """Best first, ties by location; scores that differ by less are rounded to equal."""
@@ -307,7 +302,10 @@ class Ranking:
             # Similar names only if the name itself occurs nowhere; a route or path is no definition's name.
             if not named and "/" not in name and not lexical.chunks_with_token(self._db, name):
                 self._weigh_similar(name, LONE_NAME if self._query.is_name else 1.0)
-        words = self._query.text.split()
+        self._weigh_typed_apart(self._query.text.split())
+
+    def _weigh_typed_apart(self, words: list[str]) -> None:
+        """A few words may be a name."""
         if 1 < len(words) <= 4:
             unknown = [word for word in words if not self._is_known(word)]
             # If all words are known, a similar name must be very close; else the words are meant as words.

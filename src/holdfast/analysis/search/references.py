@@ -1,6 +1,7 @@
 """Finds references by name: a chunk that names many relevant definitions lists them, and a test's names are what it
 tests."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
@@ -9,7 +10,6 @@ import msgspec
 
 from holdfast.analysis.search import languages, lexical
 from holdfast.analysis.search.tokens import find_identifiers, is_compound
-from holdfast.analysis.search.vectors import cut_before_tie
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
 
@@ -109,18 +109,9 @@ def _chunks_naming(db: apsw.Connection, names: Sequence[str]) -> list[int]:
     found = [chunk for chunk, _ in lexical.chunks_naming(db, names, total[0] if total else 0, MOST_BY_TOKEN)]
     # A one-word name is not among the tokens, only among the words.
     if plain := [name for name in names if name.isalnum()]:
-        words = "select rowid, -bm25(words, 0, 0, 1) s from words where words match ?"
-        found += _best_by(db, words, f"body: ({_any_of(plain)})", MOST_BY_WORD)
+        in_body = f"body: ({lexical.any_of(plain)})"
+        found += [chunk for chunk, _ in lexical.best_matches(db, in_body, (0, 0, 1), MOST_BY_WORD)]
     return found
-
-
-def _best_by(db: apsw.Connection, select: str, expression: str, limit: int) -> list[int]:
-    scored = [(row[0], row[1]) for row in db.execute(f"{select} order by s desc limit ?", (expression, limit + 1))]
-    return [chunk for chunk, _ in cut_before_tie(scored, limit)]
-
-
-def _any_of(names: Sequence[str]) -> str:
-    return " OR ".join(f'"{name}"' for name in names)
 
 
 def _used_names(lines: Sequence[str]) -> set[str]:
@@ -138,12 +129,12 @@ def weigh_tested(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[int,
     the code does not. `fitting` has the best first."""
     tests = [chunk for chunk in fitting if reader[chunk].role == languages.TEST][:MOST_TESTS]
     names = {test: _compound_names(reader.lines(test)) for test in tests}
-    defining = _chunks_defining(db, {name for held in names.values() for name in held})
-    reader.load(chunk for chunks in defining.values() for chunk in chunks)
+    defining = _chunks_defining(db, set(itertools.chain(*names.values())))
+    reader.load(itertools.chain(*defining.values()))
     tested: dict[int, float] = {}
     for test, held in names.items():
-        meant = dict.fromkeys(chunk for name in held for chunk in defining.get(name, ()))
-        meant = dict.fromkeys(chunk for chunk in meant if reader[chunk].role == languages.CODE)
+        named = dict.fromkeys(itertools.chain.from_iterable(defining.get(name, ()) for name in held))
+        meant = [chunk for chunk in named if reader[chunk].role == languages.CODE]
         for chunk in meant:
             tested[chunk] = min(1.0, tested.get(chunk, 0.0) + fitting[test] / len(meant))
     return tested

@@ -116,14 +116,11 @@ def _focus_block(
     db: apsw.Connection, block: Block, one: Ranked, query_words: set[str], rarity: dict[str, float], kind: str
 ) -> None:
     """Of several definitions in a block the most relevant one; else the line with the name."""
-    select = "select symbol, kind, first, last from definitions where chunk = ?"
-    defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
-    # Innermost definitions only: a class contains everything its methods say.
-    inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
+    inner = _innermost_definitions(db, one.chunk, kind)
     if one.first >= 0:
         block.focus = block.start + one.first
         inner = [d for d in inner if d.first <= one.first <= d.last]
-    if len(defined) < 2 or not inner:
+    if not inner:
         return
 
     def worth(defined: Inner) -> float:
@@ -136,6 +133,14 @@ def _focus_block(
     block.symbol, block.kind = best.symbol, best.kind
     if one.first < 0:
         block.focus = min(block.stop, block.start + best.first)
+
+
+def _innermost_definitions(db: apsw.Connection, chunk: int, kind: str) -> list[Inner]:
+    """None if there is only one. A class contains everything its methods say."""
+    rows = db.execute("select symbol, kind, first, last from definitions where chunk = ?", (chunk,))
+    defined = [Inner(*row) for row in rows]
+    inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
+    return inner if len(defined) > 1 else []
 
 
 def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Candidates) -> list[str]:

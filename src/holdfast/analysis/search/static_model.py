@@ -5,15 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from holdfast.analysis.search.embedding_port import NoEmbedder, Passage
 from holdfast.analysis.search.tokens import find_identifiers, identifier_parts
-
-if TYPE_CHECKING:
-    pass
 
 FOLDER = Path(__file__).with_name("model")
 FIELDS = ("body", "name", "path")

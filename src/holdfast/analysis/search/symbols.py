@@ -1,5 +1,6 @@
 """Definitions: the outline of a file, a name with its uses and tests, code similar to a line."""
 
+import itertools
 from collections.abc import Sequence
 
 import apsw
@@ -19,18 +20,11 @@ MOST_NEIGHBOURS = 5_000
 """Definitions of a file considered to name a hit's neighbours."""
 
 
-class Outlined(msgspec.Struct, frozen=True):
-    symbol: str
-    kind: str
-    line: int
-    end: int
-
-
 class Outline(msgspec.Struct, frozen=True):
     path: str
     lang: str
     lines: int
-    definitions: list[Outlined]
+    definitions: list[Neighbour]
 
 
 class Occurrence(msgspec.Struct, frozen=True):
@@ -56,12 +50,8 @@ def file_outline(db: apsw.Connection, path: str) -> Outline | None:
     row = db.execute("select id, lang from files where path = ? and left_out = ''", (path,)).fetchone()
     if row is None:
         return None
-    rows = db.execute(
-        "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
-        " where c.file = ? order by 3, 4 desc", (row[0],),
-    )  # fmt: skip
     lines = _file_lines(db, row[0])
-    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in rows]
+    definitions = [_trim_neighbour(one, lines) for one in sorted(_definitions_of(db, row[0], -1), key=_position_key)]
     return Outline(path, row[1], len(lines), definitions)
 
 
@@ -71,12 +61,12 @@ def find_symbol(db: apsw.Connection, name: str) -> Symbol:
     definitions = [_definition_occurrence(db, named_chunk) for named_chunk in named]
     seen = {(o.path, o.line) for o in definitions}
     last = dotted_name(name).rpartition(".")[2]
-    uses = [o for o in _find_uses(db, last) if (o.path, o.line) not in seen]
-    tests = [o for o in uses if _is_test(o)]
-    similar = [] if named else list(dict.fromkeys(one_.symbol for one_ in lexical.similar_names(db, name)))[:5]
+    found = [o for o in _find_uses(db, last) if (o.path, o.line) not in seen]
+    tests = list(filter(_is_test, found))
+    similar = dict.fromkeys(one.symbol for one in lexical.similar_names(db, name)) if not named else {}
     return Symbol(
-        name=name, definitions=definitions, tests=tests[:MOST_USES], similar=similar,
-        uses=[o for o in uses if not _is_test(o)][:MOST_USES],
+        name=name, definitions=definitions, tests=tests[:MOST_USES], similar=list(similar)[:5],
+        uses=list(itertools.filterfalse(_is_test, found))[:MOST_USES],
     )  # fmt: skip
 
 
@@ -92,26 +82,27 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -
             file = fetch_required_row(db, "select id from files where path = ?", (hit.path,))[0]
             by_path[hit.path] = text_of(db, file), _definitions_of(db, file)
         lines, around = by_path[hit.path]
-        holders = [neighbour for neighbour in around if neighbour.line <= hit.line and hit.end <= neighbour.end]
-        # The smallest definition around the hit that is not the hit itself.
-        outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
-        before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position_key, default=None)
-        after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position_key, default=None)
-        hit.within, hit.before, hit.after = (_trim_neighbour(neighbour, lines) for neighbour in (outer, before, after))
+        near = (_enclosing(hit, around), *_beside(hit, around))
+        hit.within, hit.before, hit.after = (one and _trim_neighbour(one, lines) for one in near)
 
 
-def _trim_neighbour(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
-    return neighbour and Neighbour(
-        neighbour.symbol, neighbour.kind, neighbour.line, _last_line(lines, neighbour.line, neighbour.end)
-    )
+def _enclosing(hit: Hit, around: Sequence[Neighbour]) -> Neighbour | None:
+    """The smallest definition around the hit that is not the hit itself."""
+    holders = (n for n in around if n.line <= hit.line and hit.end <= n.end and not _is_same(n, hit))
+    return min(holders, key=lambda holder: holder.end - holder.line, default=None)
 
 
-def _last_line(lines: Sequence[str], first: int, last: int) -> int:
+def _beside(hit: Hit, around: Sequence[Neighbour]) -> tuple[Neighbour | None, Neighbour | None]:
+    before = max((n for n in around if n.end < hit.line), key=_position_key, default=None)
+    return before, min((n for n in around if n.line > hit.end), key=_position_key, default=None)
+
+
+def _trim_neighbour(neighbour: Neighbour, lines: Sequence[str]) -> Neighbour:
     """Without the empty lines up to the next definition."""
-    last = min(last, len(lines))
-    while last > first and not lines[last - 1].strip():
+    last = min(neighbour.end, len(lines))
+    while last > neighbour.line and not lines[last - 1].strip():
         last -= 1
-    return last
+    return msgspec.structs.replace(neighbour, end=last)
 
 
 def _is_same(neighbour: Neighbour, hit: Hit) -> bool:
@@ -123,10 +114,10 @@ def _position_key(neighbour: Neighbour) -> tuple[int, int]:
     return neighbour.line, -neighbour.end
 
 
-def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
+def _definitions_of(db: apsw.Connection, file: int, limit: int = MOST_NEIGHBOURS) -> list[Neighbour]:
     rows = db.execute(
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d"
-        " join chunks c on c.id = d.chunk where c.file = ? limit ?", (file, MOST_NEIGHBOURS),
+        " join chunks c on c.id = d.chunk where c.file = ? limit ?", (file, limit),
     )  # fmt: skip
     return [Neighbour(*row) for row in rows]
 

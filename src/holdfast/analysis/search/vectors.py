@@ -1,12 +1,9 @@
 """Packs the vectors of chunks and compares them."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
-
-if TYPE_CHECKING:
-    pass
 
 SCALE = 4
 """Bytes before each row."""

@@ -21,9 +21,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     reasoning: int | None = None
 
     def amounts(self) -> tuple[int | None, ...]:
-        return (
-            self.input, self.output, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.reasoning,
-        )  # fmt: skip
+        return msgspec.structs.astuple(self)
 
     @property
     def total(self) -> int | None:

@@ -128,23 +128,15 @@ def record_of(agent: str, statement: Statement, position: Position) -> UsageReco
     spent = statement.said.beyond(before)
     if spent.is_empty:
         return None
-    context = position.context
+    # What the line itself does not say follows from earlier ones.
+    known = {name: getattr(statement, name) or getattr(position.context, name) for name in FROM_CONTEXT}
     return UsageRecord(
-        agent=agent,
-        id=statement.id,
-        at=statement.at,
-        spent=spent,
-        said=statement.said,
-        model=statement.model or context.model,
-        session=statement.session or context.session,
-        lane=statement.lane or context.lane,
-        turn=statement.turn or context.turn,
-        project=statement.project or context.project,
-        branch=statement.branch or context.branch,
-        reported=statement.reported,
-        summed=statement.summed,
-    )
+        agent=agent, id=statement.id, at=statement.at, spent=spent, said=statement.said, reported=statement.reported,
+        summed=statement.summed, **known,
+    )  # fmt: skip
 
+
+FROM_CONTEXT = ("model", "session", "lane", "turn", "project", "branch")
 
 # Reads growing files: whole lines only, in bounded chunks, from the last position.
 
@@ -311,3 +303,12 @@ def _changed_document(position: Position, begin: Begin) -> bytes | None:
 
 def begin_empty(_path: Path) -> FileContext:
     return FileContext()
+
+
+def records_of(reader: UsageReader, path: Path) -> Iterator[UsageRecord]:
+    """Reads all records of a file, never holding more than one chunk of it in memory."""
+    position, more = Position(str(path)), True
+    while more:
+        reading = reader.read(position)
+        position, more = reading.position, reading.more
+        yield from reading.records

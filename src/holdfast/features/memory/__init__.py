@@ -51,9 +51,6 @@ FEATURE = Feature(
         policy.ASK: _lazy("jobs", "ask_model"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
     },
-    schedule={
-        policy.BATCH: policy.BATCH_EVERY_S,
-        policy.KEEP_INDEX: policy.KEEP_EVERY_S,
-    },
+    schedule={policy.BATCH: policy.BATCH_EVERY_S, policy.KEEP_INDEX: policy.KEEP_EVERY_S},
     settings=MemorySettings,
 )

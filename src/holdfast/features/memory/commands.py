@@ -9,42 +9,13 @@ from msgspec.structs import replace
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
+from holdfast.core.kinds import memory_events
 from holdfast.core.kinds.agent_events import PromptSubmitted
-from holdfast.core.kinds.memory_events import (
-    MemoryDropped,
-    MemoryForgotten,
-    MemoryKept,
-    MemoryObserved,
-    MemoryPayload,
-    MemoryPinned,
-    MemoryPromoted,
-    WorkHandedOver,
-)
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.policy import contradicted_ids, handoff, remembered_payload, superseded_ids
 from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.settings import settings_or_default
-from holdfast.features.memory.state import lookup
-from holdfast.features.memory.state.documents import (
-    AGENT,
-    CANDIDATE,
-    DROPPED,
-    FORGOTTEN,
-    OBSERVATION,
-    PROJECT,
-    SESSION,
-    SESSION_GATES,
-    TYPES,
-    USER,
-    Observation,
-    ProjectItem,
-    memory_id,
-    one_line,
-    project_ref,
-    repo_of,
-    session_ref,
-    string_list,
-)
+from holdfast.features.memory.state import documents, lookup
 from holdfast.features.memory.state.words import files_in
 
 # As for a decision or rule that the user states in a prompt.
@@ -54,41 +25,41 @@ SHORTEST_QUOTE, PROMPTS_LOOKED_AT = 3, 200
 
 
 def add(call: Call) -> CommandResult:
-    text, type_ = one_line(str(call.args.get("text") or "")), str(call.args.get("type") or "discovery")
+    text, type_ = documents.one_line(str(call.args.get("text") or "")), str(call.args.get("type") or "discovery")
     if not text:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
     _refuse_unknown_type(type_)
     repo = lookup.repo_of_project(call, call.project)
     location = repo or call.project
-    this = memory_id(location, type_, text)
+    this = documents.memory_id(location, type_, text)
     _refuse_forgotten(call, location, text)
     origin, evidence, uncertain = _whose_words(call, text)
     one = Candidate(
         type=type_, text=text, origin=origin, importance=IMPORTANCE, evidence=evidence, uncertain=uncertain,
-        files=tuple(string_list(call.args.get("files")) or files_in(text)[:5]),
+        files=tuple(documents.string_list(call.args.get("files")) or files_in(text)[:5]),
     )  # fmt: skip
     gone = superseded_ids(_project_items(call, location), this, one, call.session, call.now)
-    payload = remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone)
+    payload = remembered_payload(memory_events.MemoryObserved(), this, one, repo=repo, supersedes=gone)
     # Candidates cannot be pinned: a pin would protect unconfirmed words.
     pinned = replace(payload, pinned=bool(call.args.get("pin")) and not uncertain)
     return CommandResult((_own_event(call, pinned),), answer=_observation_answer(this))
 
 
 def _refuse_unknown_type(type_: str) -> None:
-    if type_ not in TYPES:
-        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
+    if type_ not in documents.TYPES:
+        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(documents.TYPES)}")
 
 
 def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
     """Return the author, the source, and whether a person must confirm. If agents may propose, a proposal counts as
     the user's only if the user is on record with these words."""
     if not _by_agent(call):
-        return USER, (), False
+        return documents.USER, (), False
     # Without the setting an agent's addition is stored but never injected (`is_injectable`).
     if not settings_or_default(call.settings).agent_proposes:
-        return AGENT, (), False
+        return documents.AGENT, (), False
     prompt_seq = _prompt_with(call, text)
-    return (USER, (prompt_seq,), False) if prompt_seq else (AGENT, (), True)
+    return (documents.USER, (prompt_seq,), False) if prompt_seq else (documents.AGENT, (), True)
 
 
 def _prompt_with(call: Call, quote: str) -> int:
@@ -113,60 +84,69 @@ def _by_agent(call: Call) -> bool:
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
     # As any type, or forgotten words could return as another one.
-    before = (OBSERVATION.load(call.reader, memory_id(location, type_, text)) for type_ in TYPES)
+    before = (
+        documents.OBSERVATION.load(call.reader, documents.memory_id(location, type_, text)) for type_ in documents.TYPES
+    )
     statuses = {doc.status for doc in before if doc}
-    if not statuses.isdisjoint((FORGOTTEN, DROPPED)):
-        done = "forgotten" if FORGOTTEN in statuses else "dropped"
+    if not statuses.isdisjoint((documents.FORGOTTEN, documents.DROPPED)):
+        done = "forgotten" if documents.FORGOTTEN in statuses else "dropped"
         raise CommandRefused(f"this was {done} on purpose", fix="Say it in other words to have it remembered again.")
 
 
-def _project_items(call: Call, location: str) -> list[ProjectItem]:
-    memory = PROJECT.load(call.reader, project_ref(location).key)
+def _project_items(call: Call, location: str) -> list[documents.ProjectItem]:
+    memory = documents.PROJECT.load(call.reader, documents.project_ref(location).key)
     return memory.items if memory else []
 
 
 def pin(call: Call) -> CommandResult:
     doc = lookup.find_observation(call)
-    return _observation_result(call, doc, MemoryPinned(id=doc.id, repo=doc.repo, pinned=not call.args.get("off")))
+    return _observation_result(
+        call, doc, memory_events.MemoryPinned(id=doc.id, repo=doc.repo, pinned=not call.args.get("off"))
+    )
 
 
 def promote(call: Call) -> CommandResult:
     doc = lookup.find_observation(call)
-    return _observation_result(call, doc, MemoryPromoted(id=doc.id, repo=doc.repo))
+    return _observation_result(call, doc, memory_events.MemoryPromoted(id=doc.id, repo=doc.repo))
 
 
 def keep(call: Call) -> CommandResult:
     """Turn a candidate into a memory, unchanged or with other words and another type."""
     doc = _find_candidate(call)
-    text = one_line(str(call.args.get("text") or "")) or doc.text
+    text = documents.one_line(str(call.args.get("text") or "")) or doc.text
     type_ = str(call.args.get("type") or doc.type)
     _refuse_unknown_type(type_)
     # With the same words the candidate itself becomes the memory; other words make a new one.
-    this = doc.id if text == doc.text else memory_id(doc.place, type_, text)
+    this = doc.id if text == doc.text else documents.memory_id(doc.place, type_, text)
     one = Candidate(
-        type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
+        type=type_,
+        text=text,
+        origin=documents.USER,
+        importance=IMPORTANCE,
+        evidence=tuple(doc.evidence),
+        files=tuple(doc.files),
     )
     gone = contradicted_ids(_project_items(call, doc.place), this, text)
-    kept = MemoryKept(was=doc.id, words_of=_speaker(doc) if text == doc.text else "")
+    kept = memory_events.MemoryKept(was=doc.id, words_of=_speaker(doc) if text == doc.text else "")
     payload = remembered_payload(kept, this, one, repo=doc.repo, supersedes=gone)
     event = own_event(payload, call.now, session=doc.session, project=doc.project)
     return CommandResult((event,), answer=_observation_answer(this))
 
 
-def _speaker(doc: Observation) -> str:
+def _speaker(doc: documents.Observation) -> str:
     """Keeping words makes nobody their author: a teammate's and an agent's stay theirs."""
-    return doc.words_of or ("agent" if doc.origin == AGENT else "")
+    return doc.words_of or ("agent" if doc.origin == documents.AGENT else "")
 
 
 def drop(call: Call) -> CommandResult:
     """The same words are not proposed again."""
     doc = _find_candidate(call)
-    return _observation_result(call, doc, MemoryDropped(id=doc.id, repo=doc.repo))
+    return _observation_result(call, doc, memory_events.MemoryDropped(id=doc.id, repo=doc.repo))
 
 
-def _find_candidate(call: Call) -> Observation:
+def _find_candidate(call: Call) -> documents.Observation:
     doc = lookup.find_observation(call)
-    if doc.status != CANDIDATE:
+    if doc.status != documents.CANDIDATE:
         raise CommandRefused(f"{doc.id} is {doc.status}, not a candidate", fix="See: holdfast memory list --candidates")
     return doc
 
@@ -176,40 +156,40 @@ def forget(call: Call) -> CommandResult:
     target = lookup.find_memory_or_event(call)
     if isinstance(target, Event):
         name, text = f"e{target.seq}", lookup.text_of(target)
-        payload = MemoryForgotten(id=name, of=target.seq, repo=repo_of(target))
+        payload = memory_events.MemoryForgotten(id=name, of=target.seq, repo=documents.repo_of(target))
         event = own_event(payload, call.now, session=target.session, project=target.project)
         return CommandResult((event,), answer={"id": name, "forgotten": True}, erase=(text,))
     texts = tuple(text for text in (target.text, target.detail) if text)
-    payload = MemoryForgotten(id=target.id, repo=target.repo)
+    payload = memory_events.MemoryForgotten(id=target.id, repo=target.repo)
     event = own_event(payload, call.now, session=target.session, project=target.project)
     return CommandResult((event,), answer={"id": target.id, "forgotten": True}, erase=texts)
 
 
-def _observation_result(call: Call, doc: Observation, payload: MemoryPayload) -> CommandResult:
+def _observation_result(call: Call, doc: documents.Observation, payload: memory_events.MemoryPayload) -> CommandResult:
     event = own_event(payload, call.now, session=call.session, project=doc.project)
     return CommandResult((event,), answer=_observation_answer(doc.id))
 
 
-def _own_event(call: Call, payload: MemoryPayload) -> Event:
+def _own_event(call: Call, payload: memory_events.MemoryPayload) -> Event:
     return own_event(payload, call.now, session=call.session, project=call.project)
 
 
 def _observation_answer(this: str) -> Callable[[Reader], Any]:
-    return lambda reader: msgspec.to_builtins(OBSERVATION.load(reader, this))
+    return lambda reader: msgspec.to_builtins(documents.OBSERVATION.load(reader, this))
 
 
 def hand_over(call: Call) -> CommandResult:
     session = str(call.args.get("session") or call.session or lookup.newest_session(call))
-    doc = SESSION.load(call.reader, session_ref(session).key) if session else None
+    doc = documents.SESSION.load(call.reader, documents.session_ref(session).key) if session else None
     if not doc:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
     summary = handoff.summarise_session(call.reader.replay(session=session))
-    note = one_line(str(call.args.get("note") or ""), 300)
-    gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
+    note = documents.one_line(str(call.args.get("note") or ""), 300)
+    gates = handoff.gate_names(documents.SESSION_GATES.load(call.reader, session))
     text = handoff.handoff_packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
     # The time distinguishes several hand-overs of one session.
-    this = memory_id(doc.project, "handoff", f"{session} {call.now}")
-    payload = WorkHandedOver(id=this, text=text, repo=lookup.repo_of_project(call, doc.project))
+    this = documents.memory_id(doc.project, "handoff", f"{session} {call.now}")
+    payload = memory_events.WorkHandedOver(id=this, text=text, repo=lookup.repo_of_project(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)
     # If another person continues, no session of this machine is informed.
     events = () if call.args.get("only_text") else (event,)

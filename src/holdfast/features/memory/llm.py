@@ -24,14 +24,7 @@ from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.read_turns import ReadTurn
 from holdfast.features.memory.requests import own_sentences
 from holdfast.features.memory.settings import ModelSettings
-from holdfast.features.memory.state.documents import (
-    MODEL,
-    MOST_PER_TURN,
-    TYPES,
-    USER,
-    one_line,
-    string_list,
-)
+from holdfast.features.memory.state.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, string_list
 
 LARGEST = 256 * 1024
 # In characters and, for a quotation, in words: shorter ones match too many sentences.
@@ -65,16 +58,15 @@ def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, 
 
 def _parse_object(answer: str) -> dict[str, Any]:
     """Models often add text around their JSON."""
+    if len(answer) > LARGEST:
+        raise BadAnswer("it is too long")
     begin, end = answer.find("{"), answer.rfind("}")
-    if begin < 0 or end < begin or len(answer) > LARGEST:
-        raise BadAnswer("there is no JSON object in it" if len(answer) <= LARGEST else "it is too long")
+    if begin < 0 or end < begin:
+        raise BadAnswer("there is no JSON object in it")
     try:
-        decoded = msgspec.json.decode(answer[begin : end + 1].encode("utf-8", "replace"))
+        return msgspec.json.decode(answer[begin : end + 1].encode("utf-8", "replace"), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
         raise BadAnswer("its JSON cannot be read") from None
-    if not isinstance(decoded, dict):
-        raise BadAnswer("its JSON is not an object")
-    return decoded
 
 
 def _read_candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
@@ -295,10 +287,9 @@ def _claude_environment(settings: ModelSettings) -> dict[str, str]:
 
 def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
     try:
-        decoded: Any = msgspec.json.decode(out)
+        result = msgspec.json.decode(out, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
-        decoded = None
-    result = decoded if isinstance(decoded, dict) else {}
+        result = {}
     message = one_line((err or out)[:500].decode("utf-8", "replace"), 200)
     # A parsed answer or exit status 0 shows that the model was reached and may have been charged.
     if code or not result or result.get("is_error"):
@@ -306,6 +297,9 @@ def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
     text = result.get("result")
     if not isinstance(text, str):
         raise ModelFailed("claude gave no text", spent=True)
-    usage = result.get("usage")
+    return Reply(text, _claude_tokens(result.get("usage")))
+
+
+def _claude_tokens(usage: Any) -> int:
     counts = [usage.get(name) for name in COUNTED] if isinstance(usage, dict) else []
-    return Reply(text, sum(n for n in counts if isinstance(n, int) and n > 0))
+    return sum(n for n in counts if isinstance(n, int) and n > 0)

@@ -1,5 +1,6 @@
 """Finished turns as the model reads them."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -11,10 +12,7 @@ from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.settings import MemorySettings, is_excluded
-from holdfast.features.memory.state.documents import (
-    one_line,
-    shorten_strings,
-)
+from holdfast.features.memory.state.documents import one_line, shorten_strings
 
 KINDS = (
     "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
@@ -45,20 +43,23 @@ class ReadTurn(msgspec.Struct, frozen=True):
 def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings) -> ReadTurn:
     """Up to `head`, so that exactly what was reserved is sent."""
     events = list(_of_turn(reader, queued, head))
-    ends = [e for e in events if e.kind.startswith("turn.")]
+    end = next((e for e in reversed(events) if e.kind.startswith("turn.")), None)
     prompt = next((e for e in events if e.kind == "prompt.submitted"), None)
-    acts = [
-        e for e in events if e.kind.startswith("tool.") and not is_excluded(_touched_paths(e), _command_of(e), settings)
-    ]
+    acts = [e for e in events if _is_readable(e, settings)]
     return ReadTurn(
         queued=queued,
         prompt=prompt.data.prompt[:PROMPT] if prompt else "",
         prompt_seq=prompt.seq if prompt else 0,
-        message=_turn_message(ends[-1])[:MESSAGE] if ends else "",
-        message_seq=ends[-1].seq if ends else 0,
+        message=_turn_message(end)[:MESSAGE],
+        message_seq=end.seq if end else 0,
         commands=tuple(_command_lines(acts))[-MOST_COMMANDS:],
-        files=tuple(dict.fromkeys(p for e in acts if e.data.action == "edit" for p in _touched_paths(e)))[-MOST_FILES:],
+        files=_edited_files(acts)[-MOST_FILES:],
     )
+
+
+def _edited_files(acts: Sequence[Event]) -> tuple[str, ...]:
+    edited = itertools.chain.from_iterable(_touched_paths(e) for e in acts if e.data.action == "edit")
+    return tuple(dict.fromkeys(edited))
 
 
 def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
@@ -75,8 +76,8 @@ def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
         yield event
 
 
-def _turn_message(end: Event) -> str:
-    return end.data.message if isinstance(end.data, TurnEnded | TurnAnswerRead | TurnFailed) else ""
+def _turn_message(end: Event | None) -> str:
+    return end.data.message if end and isinstance(end.data, TurnEnded | TurnAnswerRead | TurnFailed) else ""
 
 
 def _command_lines(acts: Sequence[Event]) -> Iterable[str]:
@@ -88,14 +89,13 @@ def _command_lines(acts: Sequence[Event]) -> Iterable[str]:
             yield f"{'failed' if failed else 'ok'}: `{one_line(data.command, COMMAND)}`{heard}"
 
 
-def _command_of(event: Event) -> str:
+def _is_readable(event: Event, settings: MemorySettings) -> bool:
+    if not event.kind.startswith("tool."):
+        return False
     data: ToolEndPayload = event.data
-    return data.command
+    return not is_excluded(_touched_paths(event), data.command, settings)
 
 
 def _touched_paths(event: Event) -> list[str]:
     data: ToolEndPayload = event.data
     return shorten_strings(data.paths, 5)
-
-
-# ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────

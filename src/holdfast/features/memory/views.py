@@ -12,22 +12,10 @@ from holdfast.core.feature import Call
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery
-from holdfast.features.memory.index.catalogue import Hit, open_catalogue
+from holdfast.features.memory.index.catalogue import Entry, Hit, open_catalogue
 from holdfast.features.memory.policy import has_expired
 from holdfast.features.memory.settings import settings_or_default
-from holdfast.features.memory.state import lookup
-from holdfast.features.memory.state.documents import (
-    ACTIVE,
-    CANDIDATE,
-    DROPPED,
-    FORGOTTEN,
-    OBSERVATION,
-    TYPES,
-    Observation,
-    day_of,
-    observation_ref,
-    one_line,
-)
+from holdfast.features.memory.state import documents, lookup
 from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
 from holdfast.features.memory.state.lookup import text_of
 from holdfast.features.memory.state.session_state import memory_contexts
@@ -40,10 +28,11 @@ AROUND = 6
 SPARE = 20
 """More are fetched than shown, because some may be forgotten or superseded."""
 LOOKED_THROUGH = 2_000
-HIDDEN = (FORGOTTEN, CANDIDATE, DROPPED)
+HIDDEN = (documents.FORGOTTEN, documents.CANDIDATE, documents.DROPPED)
 EXPIRED = "expired"
 """Replaces `active` once the end that the words named has passed."""
 FEW_WORDS = 2
+NO_MEMORY = {"type": "", "memory": "", "status": ""}
 
 
 def _bounded_number(call: Call, name: str, default: int, least: int, most: int) -> int:
@@ -55,8 +44,8 @@ def search(call: Call) -> dict[str, Any]:
     if not question:
         raise CommandRefused("a search needs words")
     type_ = str(call.args.get("type") or "")
-    if type_ and type_ not in TYPES:
-        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
+    if type_ and type_ not in documents.TYPES:
+        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(documents.TYPES)}")
     limit, offset = _bounded_number(call, "limit", 10, 1, MOST), _bounded_number(call, "offset", 0, 0, FARTHEST)
     index, since = open_catalogue(call.state_dir), int(call.args.get("since") or 0)
     found = index.find(
@@ -71,24 +60,27 @@ def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
     docs = [d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)]
     # Of several memories of one moment the valid one: a moment counts as replaced once all are.
-    doc = min(docs, key=lambda d: _status_now(call, d) != ACTIVE, default=None)
+    doc = min(docs, key=lambda d: _status_now(call, d) != documents.ACTIVE, default=None)
     # With a type only memories match; a moment of the conversation has none.
-    if (type_ and not doc) or (entry.id and not doc):
+    if (type_ or entry.id) and not doc:
         return None
-    event = None if entry.id else call.reader.event(entry.seq)
-    text = doc.text if entry.id and doc else text_of(event) if event else ""
-    return {
-        "id": entry.id or f"e{entry.seq}", "kind": entry.kind, "type": doc.type if doc else "",
-        "memory": doc.id if doc else "", "status": _status_now(call, doc) if doc else "",
-        "text": one_line(text, SHORT), "session": entry.session, "at": entry.at,
-        "project": event.project if event else doc.project if doc else entry.project,
-        "seq": entry.seq, "evidence": doc.evidence if entry.id and doc else [entry.seq],
-        "score": round(hit.score, 3),
-    }  # fmt: skip
+    said = {"type": doc.type, "memory": doc.id, "status": _status_now(call, doc)} if doc else NO_MEMORY
+    row = {"kind": entry.kind, **said, "session": entry.session, "at": entry.at, "seq": entry.seq}
+    return {**row, **_hit_text(call, entry, doc), "score": round(hit.score, 3)}
 
 
-def _status_now(call: Call, doc: Observation) -> str:
-    return EXPIRED if doc.status == ACTIVE and has_expired(doc, day_of(call.now)) else doc.status
+def _hit_text(call: Call, entry: Entry, doc: documents.Observation | None) -> dict[str, Any]:
+    if entry.id and doc:
+        return {
+            "id": entry.id, "text": documents.one_line(doc.text, SHORT), "project": doc.project, "evidence": doc.evidence,
+        }  # fmt: skip
+    event = call.reader.event(entry.seq)
+    text, project = (text_of(event), event.project) if event else ("", doc.project if doc else entry.project)
+    return {"id": f"e{entry.seq}", "text": documents.one_line(text, SHORT), "project": project, "evidence": [entry.seq]}
+
+
+def _status_now(call: Call, doc: documents.Observation) -> str:
+    return EXPIRED if doc.status == documents.ACTIVE and has_expired(doc, documents.day_of(call.now)) else doc.status
 
 
 def _is_empty_talk(row: dict[str, Any], question: str) -> bool:
@@ -102,9 +94,9 @@ def _is_empty_talk(row: dict[str, Any], question: str) -> bool:
     )
 
 
-def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
+def _hit_observations(call: Call, hit: Hit) -> Iterator[documents.Observation]:
     for identity in (hit.entry.id, *hit.observations):
-        if identity and (doc := OBSERVATION.load(call.reader, observation_ref(identity).key)):
+        if identity and (doc := documents.OBSERVATION.load(call.reader, documents.observation_ref(identity).key)):
             yield doc
 
 
@@ -128,7 +120,7 @@ def around(call: Call) -> dict[str, Any]:
 
 def _said_fields(event: Event) -> dict[str, Any]:
     identity = event.data.id if isinstance(event.data, RememberedPayload) else f"e{event.seq}"
-    text = one_line(text_of(event), SHORT)
+    text = documents.one_line(text_of(event), SHORT)
     return {"id": identity, "kind": event.kind, "at": event.at, "seq": event.seq, "text": text}
 
 
@@ -152,16 +144,22 @@ def _evidence_fields(event: Event) -> dict[str, Any]:
     data = event.data
     command, paths = getattr(data, "command", ""), getattr(data, "paths", ())
     what = text_of(event) or command or ", ".join(paths)
-    return {"seq": event.seq, "kind": event.kind, "at": event.at, "tool": event.tool, "text": one_line(what, SHORT)}
+    return {
+        "seq": event.seq,
+        "kind": event.kind,
+        "at": event.at,
+        "tool": event.tool,
+        "text": documents.one_line(what, SHORT),
+    }
 
 
 def listed(call: Call) -> dict[str, Any]:
     """Newest first."""
-    limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
+    limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or documents.ACTIVE)
     observations = [
         doc
         for project in lookup.memory_places(call) or [""]
-        for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
+        for _, doc in documents.OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
     newest = sorted(observations, key=lambda doc: -doc.at)[:limit]
     return {

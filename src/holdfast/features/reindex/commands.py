@@ -18,7 +18,7 @@ SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 
 
 def request_index_run(call: Call) -> CommandResult:
-    project = _required_project(call)
+    project = required_project(call)
     request = RunAsked(rebuild=call.args.get("rebuild") is True, by="command")
     event = own_event(request, call.now, session=call.session, project=project)
     return CommandResult((event,), answer=lambda reader: _last_decision(reader, project))
@@ -52,11 +52,11 @@ def mark_flag(call: Call) -> CommandResult:
 
 def _record_flag_event(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
     # The event names the flag's session, which need not be the caller's.
-    event = own_event(payload, call.now, session=session, project=_required_project(call))
+    event = own_event(payload, call.now, session=session, project=required_project(call))
     return CommandResult((event,), answer={"session_id": session, **answer})
 
 
-def _required_project(call: Call) -> str:
+def required_project(call: Call) -> str:
     project = str(call.args.get("project") or call.project)
     if not project.startswith("/"):
         raise CommandRefused("no project folder is known", fix="Run it inside the project.")
@@ -75,5 +75,5 @@ def _resolve_session(call: Call) -> str:
 
 
 def _newest_session(call: Call) -> NewestSession | None:
-    checkout = CHECKOUT.load(call.reader, _required_project(call))
+    checkout = CHECKOUT.load(call.reader, required_project(call))
     return checkout.newest if checkout else None

@@ -29,10 +29,7 @@ _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
 
 
 def render_state_file(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
-    state: dict[str, Any] = {
-        "session_id": newest.session_id,
-        "first_semantic_search_shown": newest.shown,
-    }
+    state: dict[str, Any] = {"session_id": newest.session_id, "first_semantic_search_shown": newest.shown}
     if version >= NEXT:
         state = {"version": NEXT, **state, "last_reindex": _last_run_as_dict(last)}
     return json.dumps(state, indent=2).encode()
@@ -57,18 +54,18 @@ def validate_session_state(state: Any) -> bool:
     """The seed's JSON Schema: both fields with their types, an id of known form, nothing else (version 2: its fields)."""
     if not isinstance(state, Mapping):
         return False
-    version = state.get("version", CURRENT)
     allowed = {"session_id", "first_semantic_search_shown"}
-    if version == NEXT and "version" in state:
-        allowed |= {"version", *NEW_IN_2}
-    elif "version" in state and (version != CURRENT or isinstance(version, bool)):
-        return False
     if "version" in state:
-        allowed.add("version")
+        version = state["version"]
+        # True equals 1 in Python.
+        if isinstance(version, bool) or version not in (CURRENT, NEXT):
+            return False
+        allowed |= {"version"} if version == CURRENT else {"version", *NEW_IN_2}
+    session = state.get("session_id")
     return (
         set(state) <= allowed
         and isinstance(state.get("first_semantic_search_shown"), bool)
-        and isinstance(session := state.get("session_id"), str)
+        and isinstance(session, str)
         and bool(_SEED_ID.match(session) or _AGENT_ID.match(session))
     )
 
@@ -97,10 +94,10 @@ def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
 
 
 def _may_hold(project: str) -> bool:
-    return project.startswith("/") and project != "/" and os.path.isdir(project) and not _is_home(project)
+    return project.startswith("/") and project != "/" and os.path.isdir(project) and not is_home(project)
 
 
-def _is_home(folder: str) -> bool:
+def is_home(folder: str) -> bool:
     return os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~"))
 
 

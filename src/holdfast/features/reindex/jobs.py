@@ -19,6 +19,7 @@ from holdfast.core.feature import JobCall
 from holdfast.core.job import Ran
 from holdfast.core.kinds.reindex_events import ChunksSuggested, RunFinished
 from holdfast.core.ports import EventQuery
+from holdfast.features.reindex.files import is_home
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.paths import write_atomically
@@ -95,20 +96,16 @@ def _worker_environment(settings: Settings) -> dict[str, str]:
 def checkout_of(project: str) -> tuple[str, str]:
     """(the checkout's folder, its repository). A home folder under git is not the checkout of everything in it."""
     root, repo = root_of(project)
-    return (project, "") if root != project and _is_home(root) else (root, repo)
+    return (project, "") if root != project and is_home(root) else (root, repo)
 
 
 def unfit_root_reason(root: str) -> str:
     if not os.path.isdir(root):
         return f"{root} is not there"
     # A home folder or the root would index everything a person has.
-    if os.path.realpath(root) == "/" or _is_home(root):
+    if os.path.realpath(root) == "/" or is_home(root):
         return f"{root} is no project"
     return "" if os.access(root, os.R_OK | os.X_OK) else f"{root} cannot be read"
-
-
-def _is_home(folder: str) -> bool:
-    return os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~"))
 
 
 def cancel(call: JobCall) -> list[Event]:

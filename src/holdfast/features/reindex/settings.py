@@ -52,8 +52,7 @@ class Settings(Section):
     ] = "builtin"
     model: Annotated[str, Meta(max_length=200, description="The endpoint's model.")] = ""
     key_variable: Annotated[
-        str,
-        Meta(max_length=100, description="Environment variable with the endpoint's key.", extra={"guarded": True}),
+        str, Meta(max_length=100, description="Environment variable with the endpoint's key.", extra={"guarded": True})
     ] = ""
     context: Annotated[bool, Meta(description="Suggest up to three places in the code that fit the prompt.")] = False
     context_score: Annotated[float, Meta(ge=0, le=1, description="How well a place must fit, at least.")] = 0.58

@@ -17,6 +17,7 @@ from holdfast.analysis.search.searcher import NoIndex, cached_searcher
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery
+from holdfast.features.reindex.commands import required_project
 from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout
@@ -27,7 +28,7 @@ RUNS = 10
 
 
 def status(call: Call) -> dict[str, Any]:
-    project = _required_project(call)
+    project = required_project(call)
     root, _ = checkout_of(project)
     index_dir = index_dir_of(call.state_dir, root)
     doc = _load_checkout(call)
@@ -48,7 +49,7 @@ def status(call: Call) -> dict[str, Any]:
 
 def watch(call: Call) -> dict[str, Any]:
     """The part of `status` that waiting clients poll."""
-    project = _required_project(call)
+    project = required_project(call)
     index_dir = index_dir_of(call.state_dir, checkout_of(project)[0])
     doc = _load_checkout(call)
     return {
@@ -61,7 +62,7 @@ def watch(call: Call) -> dict[str, Any]:
 def runs(call: Call) -> list[dict[str, Any]]:
     """Decisions and ends, newest first, from the log."""
     query = EventQuery(
-        project=_required_project(call),
+        project=required_project(call),
         kinds=("reindex.decided", "reindex.finished"),
         limit=int(call.args.get("limit") or RUNS),
         newest=True,
@@ -86,13 +87,13 @@ def search(call: Call) -> dict[str, Any]:
     )
     with _translate_index_errors(call):
         answer = cached_searcher(index_dir).answer(question, settings.index())
-    root, _ = checkout_of(_required_project(call))
+    root, _ = checkout_of(required_project(call))
     return dict(_with_age({"query": question.text, "root": root, **msgspec.to_builtins(answer)}, _load_checkout(call)))
 
 
 def related(call: Call) -> dict[str, Any]:
     """Code similar to `file`:`line`."""
-    root, _ = checkout_of(_required_project(call))
+    root, _ = checkout_of(required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     line = max(1, int(call.args.get("line") or 1))
     limit = max(1, min(int(call.args.get("limit") or 10), MOST_HITS))
@@ -109,7 +110,7 @@ def related(call: Call) -> dict[str, Any]:
 
 def outline(call: Call) -> dict[str, Any]:
     """The definitions of a file, in order."""
-    root, _ = checkout_of(_required_project(call))
+    root, _ = checkout_of(required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     return dict(msgspec.to_builtins(_required_outline(call, path)))
 
@@ -136,7 +137,8 @@ def _translate_index_errors(call: Call) -> Iterator[None]:
     try:
         yield
     except NoIndex:
-        raise _no_index(call) from None
+        problem = f"{required_project(call)} has no index yet"
+        raise CommandRefused(problem, fix="Run: holdfast index run") from None
     except apsw.Error as error:
         raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
 
@@ -148,20 +150,15 @@ def _with_age(summary: Any, doc: Checkout) -> Any:
 
 def why(call: Call) -> dict[str, Any]:
     """Whether a file is indexed, and if not, why."""
-    root, _ = checkout_of(_required_project(call))
-    try:
-        return inspect.explain_file(
-            _index_dir(call), root, str(call.args.get("file") or ""), _call_settings(call).index()
-        )
-    except NoIndex:
-        raise _no_index(call) from None
+    root, _ = checkout_of(required_project(call))
+    name = str(call.args.get("file") or "")
+    with _translate_index_errors(call):
+        return inspect.explain_file(_index_dir(call), root, name, _call_settings(call).index())
 
 
 def left_out(call: Call) -> list[dict[str, str]]:
-    try:
+    with _translate_index_errors(call):
         return inspect.files_left_out(_index_dir(call), int(call.args.get("limit") or 1000))
-    except NoIndex:
-        raise _no_index(call) from None
 
 
 def flag(call: Call) -> dict[str, Any]:
@@ -181,24 +178,13 @@ def flag(call: Call) -> dict[str, Any]:
 
 
 def _load_checkout(call: Call) -> Checkout:
-    project = _required_project(call)
+    project = required_project(call)
     return CHECKOUT.load(call.reader, project) or Checkout(project=project)
 
 
-def _no_index(call: Call) -> CommandRefused:
-    return CommandRefused(f"{_required_project(call)} has no index yet", fix="Run: holdfast index run")
-
-
 def _index_dir(call: Call) -> IndexDir:
-    return index_dir_of(call.state_dir, checkout_of(_required_project(call))[0])
+    return index_dir_of(call.state_dir, checkout_of(required_project(call))[0])
 
 
 def _call_settings(call: Call) -> Settings:
     return settings_or_default(call.settings)
-
-
-def _required_project(call: Call) -> str:
-    project = str(call.args.get("project") or call.project)
-    if not project.startswith("/"):
-        raise CommandRefused("no project folder is known", fix="Run it inside the project.")
-    return project

@@ -7,24 +7,11 @@ import msgspec
 
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.kinds import Payload
+from holdfast.core.kinds import Payload, team_events
 from holdfast.core.kinds.memory_events import MemoryDropped, MemoryObserved
-from holdfast.core.kinds.team_events import (
-    TeamBudgetReached,
-    TeamHandoverArrived,
-    TeamJoined,
-    TeamLeaseEnded,
-    TeamLeaseHeld,
-    TeamLeft,
-    TeamProjectKnown,
-    TeamRevoked,
-    TeamRuleArrived,
-    TeamRuleWithdrawn,
-    TeamWordsWithdrawn,
-)
 from holdfast.core.machine import machine_id
 from holdfast.features.team.policy import FOLDER, LEASES_FILE, Markers
-from holdfast.features.team.state import LOCAL_PROJECT, MEMBERSHIP, SHARED, THE_TEAM, Membership
+from holdfast.features.team.state import LOCAL_PROJECT, MEMBERSHIP, SHARED, THE_TEAM, Membership, SharedState
 from holdfast.paths import private_folder, write_atomically
 
 MOST_ITEMS = 200
@@ -45,7 +32,7 @@ class Item(msgspec.Struct, kw_only=True):
 def join_team(call: Call) -> CommandResult:
     """Recorded once the server has accepted this machine."""
     # Not strict: values come from a command line.
-    joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
+    joined = msgspec.convert(dict(call.args), team_events.TeamJoined, strict=False)
     Markers.forget()
     return CommandResult((own_event(joined, call.now),), answer={"joined": joined.tenant})
 
@@ -53,14 +40,14 @@ def join_team(call: Call) -> CommandResult:
 def leave_team(call: Call) -> CommandResult:
     """Team rules no longer apply."""
     Markers.forget()
-    return CommandResult((own_event(TeamLeft(), call.now),), answer={"left": True})
+    return CommandResult((own_event(team_events.TeamLeft(), call.now),), answer={"left": True})
 
 
 def record_local_projects(call: Call) -> CommandResult:
     """The identities of local projects, as the forwarder found them."""
     events = []
     for path, fields in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
-        project = msgspec.convert(fields, TeamProjectKnown)
+        project = msgspec.convert(fields, team_events.TeamProjectKnown)
         # The same identity again is the same event.
         events.append(own_event(project, call.now, project=str(path), once=f"{project.id}"))
     return CommandResult(tuple(events), answer={"known": len(events)})
@@ -72,7 +59,7 @@ def receive_feed_items(call: Call) -> CommandResult:
     tenant = (MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()).tenant
     events = tuple(event for item in items for event in _events_of(item, tenant, call))
     # The marker file makes later tool calls check leases; without it they cost nothing.
-    if any(isinstance(event.data, TeamLeaseHeld) and event.data.paths for event in events):
+    if any(isinstance(event.data, team_events.TeamLeaseHeld) and event.data.paths for event in events):
         write_atomically(private_folder(call.state_dir / FOLDER) / LEASES_FILE, b"Leases of the team are in force.\n")
         Markers.forget()
     return CommandResult(events, answer={"received": len(events)})
@@ -84,7 +71,7 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
         return []
     # Item numbers are unique within one tenant only.
     project, once = _project_of(item, call), f"{tenant}/{item.id}"
-    if isinstance(payload, TeamWordsWithdrawn):
+    if isinstance(payload, team_events.TeamWordsWithdrawn):
         # A person here may have kept the memory; then it is theirs and stays.
         dropped = (MemoryDropped(id=f"team-{one}", repo=_repo_of(item, call)) for one in payload.memories)
         words = [own_event(one, call.now, project=project, once=f"{once}/{one.id}") for one in dropped]
@@ -118,14 +105,14 @@ def _payload_of(item: Item, call: Call) -> Payload | None:
 
 
 ITEM_KINDS: Mapping[str, type[Payload]] = {
-    "rule": TeamRuleArrived,
-    "rule_withdrawn": TeamRuleWithdrawn,
-    "lease": TeamLeaseHeld,
-    "lease_ended": TeamLeaseEnded,
-    "handover": TeamHandoverArrived,
-    "revoked": TeamRevoked,
-    "budget": TeamBudgetReached,
-    "withdrawn": TeamWordsWithdrawn,
+    "rule": team_events.TeamRuleArrived,
+    "rule_withdrawn": team_events.TeamRuleWithdrawn,
+    "lease": team_events.TeamLeaseHeld,
+    "lease_ended": team_events.TeamLeaseEnded,
+    "handover": team_events.TeamHandoverArrived,
+    "revoked": team_events.TeamRevoked,
+    "budget": team_events.TeamBudgetReached,
+    "withdrawn": team_events.TeamWordsWithdrawn,
 }
 
 
@@ -160,30 +147,27 @@ def _repo_of(item: Item, call: Call) -> str:
     return f"{project}/.git" if project else ""
 
 
+def _held_leases(project: str, doc: SharedState, now: int) -> list[dict[str, Any]]:
+    held = ((name, one) for name, one in doc.leases.items() if one.until > now)
+    return [{"project": project, "name": name, **msgspec.to_builtins(one)} for name, one in held]
+
+
 def show_status(call: Call) -> dict[str, Any]:
     membership = MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()
-    projects = [
-        {"path": key, "id": one.id, "remote": one.remote}
-        for key, one in LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
-    ]
-    shared = {p["id"]: SHARED.load(call.reader, p["id"]) for p in projects if p["id"]}
+    known = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
+    projects = [{"path": key, "id": one.id, "remote": one.remote} for key, one in known]
+    shared = [(one.id, SHARED.load(call.reader, one.id) or SharedState()) for _, one in known if one.id]
     return {
         **msgspec.to_builtins(membership),
         "projects": projects,
-        "leases": [
-            {"project": id_, "name": name, **msgspec.to_builtins(one)}
-            for id_, doc in shared.items() if doc for name, one in doc.leases.items() if one.until > call.now
-        ],
-        "handovers": [
-            {"project": id_, **msgspec.to_builtins(one)} for id_, doc in shared.items() if doc for one in doc.handovers
-        ],
-    }  # fmt: skip
+        "leases": [lease for id_, doc in shared for lease in _held_leases(id_, doc, call.now)],
+        "handovers": [handover for id_, doc in shared for handover in _handovers(id_, doc)],
+    }
 
 
-COMMANDS = {
-    "join": join_team,
-    "leave": leave_team,
-    "locate": record_local_projects,
-    "receive": receive_feed_items,
-}
+def _handovers(project: str, doc: SharedState) -> list[dict[str, Any]]:
+    return [{"project": project, **msgspec.to_builtins(one)} for one in doc.handovers]
+
+
+COMMANDS = {"join": join_team, "leave": leave_team, "locate": record_local_projects, "receive": receive_feed_items}
 VIEWS = {"status": show_status}

@@ -80,16 +80,19 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
     """Record what was shown, so that it is shown once."""
     if event.kind not in NEWS_KINDS or not is_joined():
         return
-    rules = [name for name, rule in _team_rules(state).items() if not rule.shown_by]
-    if rules:
+    membership = _membership(state)
+    if rules := [name for name, rule in membership.rules.items() if not rule.shown_by]:
         yield derived_event(event, TeamRulesShown(names=rules, by=event.key))
-    budgets = [one.item for one in _membership(state).budgets if not one.shown_by]
-    if budgets:
+    if budgets := [one.item for one in membership.budgets if not one.shown_by]:
         yield derived_event(event, TeamBudgetsShown(budgets=budgets, by=event.key))
-    if event.kind == "session.started" and (shared := _shared_state(state, event)):
-        items = [one.item for one in shared[1].handovers if not one.told]
-        if items:
-            yield derived_event(event, TeamHandoverTold(project_id=shared[0], handovers=items))
+    if event.kind == "session.started":
+        yield from _told_handovers(state, event)
+
+
+def _told_handovers(state: State, event: Event) -> Iterable[Event]:
+    project, shared = _shared_state(state, event)
+    if items := [one.item for one in shared.handovers if not one.told]:
+        yield derived_event(event, TeamHandoverTold(project_id=project, handovers=items))
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,8 +102,7 @@ def _refuse_leased(state: State, event: Event) -> Decision | None:
     data = event.data
     if not isinstance(data, ToolPayload) or not (data.written or data.action == "edit"):
         return None
-    shared = _shared_state(state, event)
-    foreign = _foreign_leases(shared[1], event.at) if shared else {}
+    foreign = _foreign_leases(state, event)
     root = data.worktree or event.project
     for name, lease in foreign.items():
         for path in data.written or data.paths:
@@ -115,17 +117,19 @@ def _refusal_text(name: str, lease: KnownLease, path: str) -> str:
     return f"{what} {_lease_reason_text(lease)}Work on something else, or ask them to release it."
 
 
-def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
+def _foreign_leases(state: State, event: Event) -> dict[str, KnownLease]:
     """Leases of other machines that have not expired, as far as is known here."""
+    _, shared = _shared_state(state, event)
     # If the clock was set back, the rest of a lease is unknown.
     return {
-        name: one for name, one in shared.leases.items() if not one.mine and one.since - CLOCK_BACK_MS <= at < one.until
+        name: one
+        for name, one in shared.leases.items()
+        if not one.mine and one.since - CLOCK_BACK_MS <= event.at < one.until
     }
 
 
 def _tell_leases(state: State, event: Event) -> Decision | None:
-    shared = _shared_state(state, event)
-    foreign = _foreign_leases(shared[1], event.at) if shared else {}
+    foreign = _foreign_leases(state, event)
     lines = [
         f"- {name}: held by {one.person}, {', '.join(one.paths) or 'no paths'}. {_lease_reason_text(one)}"
         for name, one in foreign.items()
@@ -142,7 +146,7 @@ def _lease_reason_text(lease: KnownLease) -> str:
 
 def _show_rules(state: State, event: Event) -> Decision | None:
     # Or shown by this event: `derive` runs before `decide`.
-    new = {name: rule for name, rule in _team_rules(state).items() if rule.shown_by in ("", event.key)}
+    new = {name: rule for name, rule in _membership(state).rules.items() if rule.shown_by in ("", event.key)}
     return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
 
 
@@ -162,9 +166,9 @@ def rule_text(name: str, rule: TeamRule) -> str:
 
 
 def _tell_handovers(state: State, event: Event) -> Decision | None:
-    shared = _shared_state(state, event)
+    _, shared = _shared_state(state, event)
     # Already shown to this session: the same event may be decided again.
-    waiting = [one for one in shared[1].handovers if one.told in ("", event.session)] if shared else []
+    waiting = [one for one in shared.handovers if one.told in ("", event.session)]
     return _context_decision(
         "team.handover", "Work was handed over to your user:", [_handover_text(o) for o in waiting[-MOST_TOLD:]], 80
     )
@@ -181,19 +185,15 @@ def _context_decision(source: str, title: str, lines: list[str], weight: int) ->
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _team_rules(state: State) -> dict[str, TeamRule]:
-    return _membership(state).rules
-
-
 def _membership(state: State) -> Membership:
     return MEMBERSHIP.get(state, THE_TEAM) or Membership()
 
 
-def _shared_state(state: State, event: Event) -> tuple[str, SharedState] | None:
+def _shared_state(state: State, event: Event) -> tuple[str, SharedState]:
     """The identity of the event's project, and the team's state for it."""
     project = LOCAL_PROJECT.get(state, _path_key(event.project)) if event.project else None
-    shared = SHARED.get(state, bounded_name(project.id)) if project and project.id else None
-    return (project.id, shared) if project and shared else None
+    identity = project.id if project else ""
+    return identity, (SHARED.get(state, bounded_name(identity)) if identity else None) or SharedState()
 
 
 @lru_cache(500)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.analysis.search.chunks.chunk import Chunk, named_chunks, of_lines, uncovered_spans
+from holdfast.analysis.search.chunks.grammars import OUTLINE
 
 # Indentation, modifiers, a keyword of some language, SQL's "or replace table", then the name.
 _DEFINITION = re.compile(
@@ -15,72 +16,30 @@ _DEFINITION = re.compile(
     r"[\"'`]?(?P<name>[A-Za-z_][\w.:$-]*)",
     re.IGNORECASE,
 )
-WITH_DEFINITIONS = frozenset(
-    [
-        "kotlin",
-        "swift",
-        "scala",
-        "lua",
-        "perl",
-        "elixir",
-        "erlang",
-        "haskell",
-        "ocaml",
-        "dart",
-        "zig",
-        "nim",
-        "julia",
-        "r",
-        "groovy",
-        "powershell",
-        "sql",
-        "vue",
-        "svelte",
-        "protobuf",
-        "graphql",
-        "terraform",
-        "python",
-        "javascript",
-        "typescript",
-        "tsx",
-        "go",
-        "rust",
-        "java",
-        "c",
-        "cpp",
-        "c-sharp",
-        "ruby",
-        "php",
-        "bash",
-    ]
-)
-FUNCTIONS = frozenset(
-    ["fun", "func", "function", "def", "defp", "defmacro", "sub", "proc", "procedure", "method", "rpc"]
-)
 
 
 def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
-    return list(_outline_chunks(lines)) if language in WITH_DEFINITIONS else []
+    return list(_outline_chunks(lines)) if language in OUTLINE.languages else []
+
+
+def _list_definitions(lines: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
+    # A longer line is data and would only cost time.
+    matches = ((row, _DEFINITION.match(line)) for row, line in enumerate(lines) if len(line) < 500)
+    return [(row, match) for row, match in matches if match]
 
 
 def _outline_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
-    definitions = [
-        # A longer line is data and would only cost time.
-        (row, match)
-        for row, line in enumerate(lines)
-        if len(line) < 500 and (match := _DEFINITION.match(line))
-    ]
+    definitions = _list_definitions(lines)
     if not definitions:
         return
     outermost = min(len(match["indent"]) for _, match in definitions)
     # Members one level below the outermost are chunks of their own, deeper ones are not.
-    outer_definitions = [(row, match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
-    spans = [(_with_comments(lines, row), match) for row, match in outer_definitions]
+    spans = [(_with_comments(lines, row), match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
     ends = [start for start, _ in spans[1:]] + [len(lines)]
     for start, end in uncovered_spans([(spans[0][0], len(lines))], 0, len(lines)):
         yield from of_lines(lines, start, end, "module", "")
     for (start, match), end in zip(spans, ends, strict=True):
-        kind = "function" if match["word"].lower() in FUNCTIONS else "class"
+        kind = "function" if match["word"].lower() in OUTLINE.functions else "class"
         symbol = match["name"].strip(".")
         yield from named_chunks(of_lines(lines, start, max(start, end), kind, symbol), kind, symbol, start, end)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.analysis.search.chunks.chunk import LONGEST_LINES, Chunk, Definition, of_lines, uncovered_spans
-from holdfast.analysis.search.chunks.grammars import BEFORE, GRAMMARS, LOOKED_INTO, VALUES, Grammar, load_parser
+from holdfast.analysis.search.chunks.chunk import LONGEST_LINES, Chunk, named_chunks, of_lines, uncovered_spans
+from holdfast.analysis.search.chunks.grammars import GRAMMARS, NODES, Grammar, load_parser
 
 PATIENCE_S = 2.0
 """Processor seconds, independent of the machine's load. A megabyte of code takes 0.2 s."""
@@ -18,6 +18,7 @@ DEEPEST = 40
 LONGEST_NAME = 200
 # In lines.
 MOST_SCRAPS = 2
+_DECLARATIONS = ("lexical_declaration", "variable_declaration")
 Node = Any
 
 
@@ -71,16 +72,11 @@ def _chunks_of_file(lines: Sequence[str], definitions: list[DefinitionNode]) -> 
 
 
 def _definition_chunks(lines: Sequence[str], definition: DefinitionNode) -> Iterator[Chunk]:
-    inner = definition.inner
-    named: tuple[Definition, ...] = (
-        Definition(definition.kind, definition.symbol, definition.start + 1, definition.end),
-    )
-    for start, end in uncovered_spans([(d.start, d.end) for d in inner], definition.start, definition.end):
-        for chunk in of_lines(lines, start, end, definition.kind, definition.symbol):
-            yield msgspec.structs.replace(chunk, definitions=named)
-            # Only the first part of a definition is found by its name.
-            named = ()
-    for one in inner:
+    kind, symbol, first, last = definition.kind, definition.symbol, definition.start, definition.end
+    spans = uncovered_spans([(d.start, d.end) for d in definition.inner], first, last)
+    own = (chunk for start, end in spans for chunk in of_lines(lines, start, end, kind, symbol))
+    yield from named_chunks(own, kind, symbol, first, last)
+    for one in definition.inner:
         yield from _definition_chunks(lines, one)
 
 
@@ -123,7 +119,11 @@ def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) 
         return _build_definition(node, grammar, prefix, depth, "class")
     if kind in ("variable_declarator", "assignment_expression", "pair", "public_field_definition"):
         return _assigned_definitions(node, grammar, prefix, depth)
-    return _definitions_within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
+    return (
+        _definitions_within(node, grammar, prefix, depth - 1)
+        if kind in NODES.looked_into or kind in NODES.values
+        else []
+    )
 
 
 def _build_definition(
@@ -149,8 +149,8 @@ def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int)
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if value is None:
         return []
-    if value.type not in VALUES:
-        return _definitions_of_node(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
+    if value.type not in NODES.values:
+        return _definitions_of_node(value, grammar, prefix, depth - 1) if value.type in NODES.looked_into else []
     target = (
         node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
     )
@@ -162,15 +162,9 @@ def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int)
 def _outermost_wrapper(node: Node) -> Node:
     """The export, decorator or template around a definition bounds it."""
     outer = node
-    while (parent := outer.parent) is not None and parent.type in (
-        "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",
-        "expression_statement", "ambient_declaration", "declaration", "type_definition",
-    ):  # fmt: skip
+    while (parent := outer.parent) is not None and parent.type in NODES.wrappers:
         # `const a = 1,` and `b = () => …` below it: the declaration begins too early for the second.
-        if parent.start_point[0] < outer.start_point[0] and parent.type in (
-            "lexical_declaration",
-            "variable_declaration",
-        ):
+        if parent.start_point[0] < outer.start_point[0] and parent.type in _DECLARATIONS:
             break
         outer = parent
     return outer
@@ -179,7 +173,7 @@ def _outermost_wrapper(node: Node) -> Node:
 def _first_row(node: Node) -> int:
     row: int = node.start_point[0]
     above = node.prev_sibling
-    while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
+    while above is not None and any(word in above.type for word in NODES.before) and row - above.end_point[0] <= 1:
         before = above.prev_sibling
         if before is not None and before.end_point[0] == above.start_point[0] and "comment" not in before.type:
             break  # A remark at the end of the line before.
@@ -188,11 +182,7 @@ def _first_row(node: Node) -> int:
 
 
 def _in_class(node: Node) -> bool:
-    return node.type in ("method_definition", "method_declaration", "method", "singleton_method") or (
-        node.parent is not None
-        and node.parent.type
-        in ("block", "declaration_list", "field_declaration_list", "class_body", "decorated_definition")
-    )
+    return node.type in NODES.methods or (node.parent is not None and node.parent.type in NODES.in_class)
 
 
 def _node_name(node: Node) -> str:
@@ -204,6 +194,11 @@ def _node_name(node: Node) -> str:
             name_node = inner
         if name_node is not None:
             return _node_text(name_node)
+    return _inner_name(node)
+
+
+def _inner_name(node: Node) -> str:
+    """Of a definition whose name is in one of its children."""
     if node.type == "type_declaration":
         inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
         return _node_name(inside) if inside is not None else ""

@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from holdfast.analysis.redact import redact_lines
+from holdfast.analysis.search import languages
 from holdfast.analysis.search.settings import IndexSettings
 from holdfast.core import git
 from holdfast.core.errors import HoldfastError
@@ -19,39 +20,6 @@ from holdfast.paths import open_regular_itself
 FRESH_NS = 50_000_000
 """What changed this recently may change again within the same clock tick."""
 UNTRUSTED = -1
-NOT_WALKED = frozenset(
-    [
-        ".git",
-        ".hg",
-        ".svn",
-        ".bzr",
-        ".jj",
-        "node_modules",
-        "__pycache__",
-        ".venv",
-        "venv",
-        ".env",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".cache",
-        ".idea",
-        ".vscode",
-        ".gradle",
-        ".terraform",
-        "target",
-        "dist",
-        "build",
-        "out",
-        ".next",
-        ".nuxt",
-        "bower_components",
-        "site-packages",
-        ".eggs",
-    ]
-)
 
 
 class TooManyFiles(HoldfastError):
@@ -161,7 +129,7 @@ def _walk_files(root: str, folders: set[str], below: str = "") -> Iterator[str]:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if not entry.is_dir(follow_symlinks=False):
                 yield name
-            elif entry.name not in NOT_WALKED:
+            elif entry.name not in languages.TABLES.files.not_walked:
                 waiting.append(name)
 
 

@@ -45,7 +45,7 @@ def hold_claim(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]
     # A link in its place could make us overwrite another file.
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        _lock_file(fd, path, time.monotonic() + patience_s)
+        _lock_file(fd, time.monotonic() + patience_s)
         claim = Claim(fd, Holder(pid=os.getpid(), start=psutil.Process().create_time(), run=run, at=_now_ms()))
         claim.beat()
         yield claim
@@ -69,7 +69,7 @@ def claim_holder(path: Path) -> Holder | None:
         os.close(fd)
 
 
-def _lock_file(fd: int, _path: Path, deadline: float) -> None:
+def _lock_file(fd: int, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
 """Finds out whether a checkout changed since it was indexed."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -26,15 +27,10 @@ def is_unchanged(index_dir: IndexDir, root: str, settings: IndexSettings) -> boo
     if not generation:
         return False
     try:
-        db = database.open_to_read(index_dir.database(generation))
+        with contextlib.closing(database.open_to_read(index_dir.database(generation))) as db:
+            return _same_terms(db, root, settings) and _same_folders(db, root) and _same_files(db, root)
     except (database.IndexDamaged, apsw.Error):
         return False
-    try:
-        return _same_terms(db, root, settings) and _same_folders(db, root) and _same_files(db, root)
-    except apsw.Error:
-        return False
-    finally:
-        db.close()
 
 
 def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool:
@@ -58,35 +54,31 @@ def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
 
 
 def _same_folders(db: apsw.Connection, root: str) -> bool:
-    for path, mtime in db.execute("select path, mtime from folders"):
-        try:
-            if os.lstat(f"{root}/{path}").st_mtime_ns != mtime:
-                return False
-        except (OSError, ValueError):
-            return False
-    return True
+    rows = db.execute("select path, mtime from folders")
+    return all((seen := _stat(root, path)) and seen.st_mtime_ns == mtime for path, mtime in rows)
 
 
 def _same_files(db: apsw.Connection, root: str) -> bool:
-    for path, size, mtime, ctime in db.execute("select path, size, mtime, ctime from files"):
-        try:
-            seen = os.lstat(f"{root}/{path}")
-        except (OSError, ValueError):
-            return False
-        if seen.st_mtime_ns != mtime or seen.st_size != size or seen.st_ctime_ns != ctime:
-            return False
-    return True
+    rows = db.execute("select path, size, mtime, ctime from files")
+    return all(
+        (seen := _stat(root, path)) and (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns) == (size, mtime, ctime)
+        for path, size, mtime, ctime in rows
+    )
+
+
+def _stat(root: str, path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(f"{root}/{path}")
+    except (OSError, ValueError):
+        return None
 
 
 def index_counts(index_dir: IndexDir) -> dict[str, Any]:
     """What the index holds, for reports on its last run."""
-    db = database.open_to_read(index_dir.database(index_dir.current()))
-    try:
+    with contextlib.closing(database.open_to_read(index_dir.database(index_dir.current()))) as db:
         indexed, left_out, chunks = database.fetch_required_row(
             db,
             "select (select count(*) from files where left_out = ''), (select count(*) from files where left_out <> ''),"
             " (select count(*) from chunks)",
         )
-    finally:
-        db.close()
     return {"files": indexed + left_out, "left_out": left_out, "chunks": chunks}

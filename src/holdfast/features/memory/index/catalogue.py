@@ -29,7 +29,7 @@ from holdfast.features.memory.index.index_file import (
     remove_index,
 )
 from holdfast.features.memory.index.ranking import Ranking
-from holdfast.features.memory.index.similar_words import similar_word_lookup
+from holdfast.features.memory.index.similar_words import similar_words
 from holdfast.features.memory.state.documents import MODEL, place_of
 
 CHANGED = "state.rebuilt"
@@ -90,7 +90,7 @@ class Catalogue:
         self._known: set[str] = set()
         self._attached: dict[int, list[str]] = {}
         self._last_added: dict[str, tuple[int, int]] = {}
-        self._ranking = Ranking(similar_word_lookup())
+        self._ranking = Ranking(similar_words)
 
     def __len__(self) -> int:
         return len(self._seqs)

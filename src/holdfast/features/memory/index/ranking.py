@@ -7,7 +7,7 @@ about the subject is a better place to look; a question is rarely the answer.
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.features.memory.state.words import exact_names, plain_words, stem_word
@@ -113,7 +113,7 @@ COMMON, FEW = 0.03, 2_000
 WELL, HARDLY = 0.25, 0.01
 """Shares of the best score: above the first a text may be shown, below the second it passes nothing to its neighbours."""
 
-Alike = Callable[[str], list[tuple[str, float]]]
+Alike = Callable[[str], Sequence[tuple[str, float]]]
 """Returns stems similar to a word, most similar first, with their similarity. Knows nothing of the texts."""
 
 

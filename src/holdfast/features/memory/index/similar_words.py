@@ -5,7 +5,6 @@ from functools import lru_cache
 
 from holdfast.analysis.search import everyday, static_model
 from holdfast.analysis.search.embedding_port import NoEmbedder
-from holdfast.features.memory.index.ranking import Alike
 from holdfast.features.memory.state.words import stem_word
 
 LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
@@ -27,10 +26,3 @@ def similar_words(word: str) -> tuple[tuple[str, float], ...]:
     for other, likeness in similar:
         stems.setdefault(stem_word(other), likeness)
     return tuple(stems.items())
-
-
-def similar_word_lookup() -> Alike | None:
-    def ask(word: str) -> list[tuple[str, float]]:
-        return list(similar_words(word))
-
-    return ask

@@ -10,55 +10,14 @@ from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
+from holdfast.core.kinds import memory_events
 from holdfast.core.kinds.agent_events import HookPayload, PromptSubmitted, SessionStarted, ToolPayload
-from holdfast.core.kinds.memory_events import (
-    MemoryObserved,
-    ModelAsked,
-    ModelCallEnded,
-    RememberedPayload,
-    TurnQueued,
-)
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.text import estimate_tokens, sanitise_line
 from holdfast.features.memory.policy import turn_rules
 from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
-from holdfast.features.memory.state import session_state
-from holdfast.features.memory.state.documents import (
-    AGENT,
-    CANDIDATE,
-    DEED,
-    DROPPED,
-    FORGOTTEN,
-    HANDOFF,
-    MODEL,
-    MOST_PER_TURN,
-    OBSERVATION,
-    PLACE,
-    PROJECT,
-    PROPOSE,
-    PUT_BACK,
-    SESSION,
-    SESSION_GATES,
-    SOURCE,
-    SUMMARY,
-    TYPES,
-    USER,
-    MemorySession,
-    Observation,
-    ProjectItem,
-    ProjectMemory,
-    Turn,
-    day_of,
-    memory_id,
-    one_line,
-    place_of,
-    place_ref,
-    project_ref,
-    repo_of,
-    session_ref,
-    shorten_strings,
-)
+from holdfast.features.memory.state import documents, session_state
 from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.state.reducer import is_injectable, item_worth
 from holdfast.features.memory.validity import end_of, replaces
@@ -76,8 +35,13 @@ PLANNING_CAP, HIGHEST = 5, 10
 MOST_SUPERSEDED = 5
 UNFINISHED, FINISHED = 5, 3
 """Importance of a session's summary. Only the newest one that left something unfinished is injected at a start."""
-WHOSE = {USER: "user's words", DEED: "from a run", AGENT: "agent's words", MODEL: "a model's words"}
-NOT_AT_START = frozenset((SUMMARY, "bug_fix"))
+WHOSE = {
+    documents.USER: "user's words",
+    documents.DEED: "from a run",
+    documents.AGENT: "agent's words",
+    documents.MODEL: "a model's words",
+}
+NOT_AT_START = frozenset((documents.SUMMARY, "bug_fix"))
 TOLD_BEFORE_EDIT = ("gotcha", "decision", "rule", "trade_off")
 ASKED_TO_PROPOSE = (
     "When your user states a rule, decision, preference or fact that is to hold in later sessions, propose it: call "
@@ -103,34 +67,45 @@ def decide(state: State, event: Event, raw_settings: AnySettings) -> Decision | 
 
 def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: SessionStarted = event.data
-    doc = SESSION.get(state, session_ref(event.session).key) if event.session else None
+    doc = documents.SESSION.get(state, documents.session_ref(event.session).key) if event.session else None
     items = _injectable_items(state, event)
-    if data.source == "compact" and doc:
-        from holdfast.features.memory.policy import handoff
-
-        gates = handoff.gate_names(SESSION_GATES.get(state, event.session))
-        if text := handoff.put_back(doc, gates, settings.start_tokens):
-            yield Context(PUT_BACK, text, HEAVY)
-        # The session's own memories are restored above, unless the summary has them.
-        own = {one.id for one in doc.before_compaction().own}
-        items = [item for item in items if item.id not in own]
-    if data.source not in ("resume", "fork", "compact"):
+    # The agent still has the earlier conversation: only what others learned since is new.
+    if data.source in ("resume", "fork"):
+        since = _learned_since(items, doc) if doc else []
+        yield from _memory_context(since[-RESUME_ITEMS:], settings.start_tokens)
+        return
+    if data.source != "compact":
         for context in _handed_over(state, event):
             yield context
             # A hand-over names memories by id and is itself the session's summary, so it is injected once.
             items = [item for item in items if not _is_handed_over(item, context.text)]
-    # The agent still has the earlier conversation: only what others learned since is new.
-    if data.source in ("resume", "fork"):
-        items = [i for i in items if i.session != event.session and doc and i.at > doc.left_at][-RESUME_ITEMS:]
-    else:
-        items = _best_at_start(items, event.at)
-        if settings.agent_proposes:
-            yield Context(PROPOSE, ASKED_TO_PROPOSE, WEIGHT)
-    yield from _memory_context(items, settings.start_tokens)
+    elif doc:
+        yield from _put_back(state, doc, settings)
+        # The session's own memories are restored above, unless the summary has them.
+        own = {one.id for one in doc.before_compaction().own}
+        items = [item for item in items if item.id not in own]
+    if settings.agent_proposes:
+        yield Context(documents.PROPOSE, ASKED_TO_PROPOSE, WEIGHT)
+    yield from _memory_context(_best_at_start(items, event.at), settings.start_tokens)
 
 
-def _is_handed_over(item: ProjectItem, packet: str) -> bool:
-    return item.id in packet or (item.type == SUMMARY and bool(item.session) and f"session {item.session}," in packet)
+def _learned_since(items: Sequence[documents.ProjectItem], doc: documents.MemorySession) -> list[documents.ProjectItem]:
+    """What other sessions learned."""
+    return [item for item in items if item.session != doc.id and item.at > doc.left_at]
+
+
+def _put_back(state: State, doc: documents.MemorySession, settings: MemorySettings) -> Iterator[Context]:
+    from holdfast.features.memory.policy import handoff
+
+    gates = handoff.gate_names(documents.SESSION_GATES.get(state, doc.id))
+    if text := handoff.put_back(doc, gates, settings.start_tokens):
+        yield Context(documents.PUT_BACK, text, HEAVY)
+
+
+def _is_handed_over(item: documents.ProjectItem, packet: str) -> bool:
+    return item.id in packet or (
+        item.type == documents.SUMMARY and bool(item.session) and f"session {item.session}," in packet
+    )
 
 
 def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
@@ -153,36 +128,38 @@ def _before_edit(state: State, event: Event, settings: MemorySettings) -> Iterat
 MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool.started": _before_edit}
 
 
-def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
+def _injectable_items(state: State, event: Event) -> list[documents.ProjectItem]:
     """Memories of this project that are vouched for, valid, and not already in the agent's context."""
     known = [item for location in _event_places(event) for item in _project_memory(state, location).items]
     if not known:
         return []
     shown = _shown_memories(state, event.session)
-    today = day_of(event.at)
+    today = documents.day_of(event.at)
     return [
         item
         for item in known
         if item.id not in shown
         and is_injectable(item)
         and not has_expired(item, today)
-        and not (item.type == SUMMARY and item.session == event.session)
+        and not (item.type == documents.SUMMARY and item.session == event.session)
     ]
 
 
-def has_expired(item: ProjectItem | Observation, today: date) -> bool:
+def has_expired(item: documents.ProjectItem | documents.Observation, today: date) -> bool:
     """Whether it named an end date that has passed."""
-    end = end_of(item.text, day_of(item.at)) if item.origin == USER else None
+    end = end_of(item.text, documents.day_of(item.at)) if item.origin == documents.USER else None
     return end is not None and end < today
 
 
 def _event_places(event: Event) -> list[str]:
     """All worktrees of a repository share memories, and so does the folder before it became one."""
-    return list(dict.fromkeys(location for location in (place_of(event), event.project) if location))
+    return list(dict.fromkeys(location for location in (documents.place_of(event), event.project) if location))
 
 
-def _project_memory(state: State, location: str) -> ProjectMemory:
-    return PROJECT.get(state, project_ref(location).key) or ProjectMemory(project=location)
+def _project_memory(state: State, location: str) -> documents.ProjectMemory:
+    return documents.PROJECT.get(state, documents.project_ref(location).key) or documents.ProjectMemory(
+        project=location
+    )
 
 
 def _shown_memories(state: State, session: str) -> set[str]:
@@ -190,7 +167,7 @@ def _shown_memories(state: State, session: str) -> set[str]:
     seen: set[str] = set()
     before = 0
     for _ in range(ANCESTORS):
-        doc = SESSION.get(state, session_ref(session).key) if session else None
+        doc = documents.SESSION.get(state, documents.session_ref(session).key) if session else None
         if not doc:
             break
         seen.update(one for one, seq in doc.shown.items() if not before or seq < before)
@@ -198,52 +175,54 @@ def _shown_memories(state: State, session: str) -> set[str]:
     return seen
 
 
-def _best_at_start(items: Sequence[ProjectItem], now: int) -> list[ProjectItem]:
+def _best_at_start(items: Sequence[documents.ProjectItem], now: int) -> list[documents.ProjectItem]:
     ranked = sorted(items, key=lambda item: (-item_worth(item, now), item.id))
     others = [i for i in ranked if i.type not in NOT_AT_START and item_worth(i, now) >= LEAST_AT_START]
-    newest = max((i for i in items if i.type == SUMMARY), key=lambda item: item.at, default=None)
+    newest = max((i for i in items if i.type == documents.SUMMARY), key=lambda item: item.at, default=None)
     return [*others[:START_ITEMS], *([newest] if newest and newest.importance == UNFINISHED else [])]
 
 
-def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[ProjectItem]:
+def fitting_items(prompt: str, items: Sequence[documents.ProjectItem], now: int) -> list[documents.ProjectItem]:
     from holdfast.features.memory.policy import recall
 
     return recall.fitting_items(prompt, items, {item.id: item_worth(item, now) for item in items})
 
 
-def _is_about(item: ProjectItem, paths: Iterable[str]) -> bool:
+def _is_about(item: documents.ProjectItem, paths: Iterable[str]) -> bool:
     # Memories hold paths as they were said, mostly relative; hooks give absolute ones.
     return any(path == file or path.endswith(f"/{file.lstrip('./')}") for path in paths for file in item.files)
 
 
-def _memory_context(items: Sequence[ProjectItem], budget: int) -> Iterator[Context]:
+def _memory_context(items: Sequence[documents.ProjectItem], budget: int) -> Iterator[Context]:
     lines, left = [], budget - estimate_tokens(ABOUT)
     for item in items:
-        source = f"{day_of(item.at)}, {_whose_words(item)}"
-        words = f"- {item.type} ({source}): {one_line(item.text, 300)} [{item.id}]"
+        source = f"{documents.day_of(item.at)}, {_whose_words(item)}"
+        words = f"- {item.type} ({source}): {documents.one_line(item.text, 300)} [{item.id}]"
         cost = estimate_tokens(words) + 1
         # No break: a shorter one further down may still fit.
         if cost <= left:
             lines.append(ContextLine(words, tuple(item.paths)))
             left -= cost
     if lines:
-        yield Context(SOURCE, ABOUT, WEIGHT, tuple(lines))
+        yield Context(documents.SOURCE, ABOUT, WEIGHT, tuple(lines))
 
 
-def _whose_words(item: ProjectItem) -> str:
+def _whose_words(item: documents.ProjectItem) -> str:
     if item.words_of:
         return f"{sanitise_line(item.words_of)}'s words, kept by the user"
     return WHOSE.get(item.origin, item.origin)
 
 
 def _handed_over(state: State, event: Event) -> Iterator[Context]:
-    made = _project_memory(state, place_of(event)).handoff
+    made = _project_memory(state, documents.place_of(event)).handoff
     if made and not made.claimed and made.session != event.session and made.text:
         from holdfast.features.memory.policy import handoff
 
-        gates = handoff.gate_names(SESSION_GATES.get(state, made.session))
-        lines = handoff.packet_lines_now(made.text, SESSION.get(state, session_ref(made.session).key), gates)
-        yield Context(HANDOFF, "\n".join(lines), HEAVY)
+        gates = handoff.gate_names(documents.SESSION_GATES.get(state, made.session))
+        text = handoff.update_packet(
+            made.text, documents.SESSION.get(state, documents.session_ref(made.session).key), gates
+        )
+        yield Context(documents.HANDOFF, text, HEAVY)
 
 
 def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Event]:
@@ -256,7 +235,7 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
     in_lane = isinstance(event.data, HookPayload) and bool(event.data.lane)
     if event.kind not in session_state.ENDS or in_lane or not event.session:
         return
-    doc = SESSION.get(state, session_ref(event.session).key)
+    doc = documents.SESSION.get(state, documents.session_ref(event.session).key)
     turn = doc.finished_turn() if doc else None
     if doc and turn:
         candidates = list(_turn_candidates(turn, settings))
@@ -264,16 +243,18 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
         yield from _queued_for_model(doc, turn, event, settings)
 
 
-def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: MemorySettings) -> Iterator[Event]:
+def _queued_for_model(
+    doc: documents.MemorySession, turn: documents.Turn, event: Event, settings: MemorySettings
+) -> Iterator[Event]:
     """Once per turn, however often its end is reported."""
     # No model is paid for turns of the past.
     paused = isinstance(event.data, HookPayload) and (event.data.paused or event.data.imported)
     # `queued` is the newest queued turn, so a repeated end does not queue it again.
     if settings.model.use != OFF and turn.prompt_seq > doc.queued and not paused:
-        yield derived_event(event, TurnQueued(turn=turn.prompt_seq, repo=repo_of(event)))
+        yield derived_event(event, memory_events.TurnQueued(turn=turn.prompt_seq, repo=documents.repo_of(event)))
 
 
-def _turn_candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate]:
+def _turn_candidates(turn: documents.Turn, settings: MemorySettings) -> Iterator[Candidate]:
     acts = [act for act in turn.acts if not is_excluded(act.paths, act.command, settings)]
     cap = PLANNING_CAP if turn.planning else HIGHEST
     candidates = (
@@ -281,14 +262,16 @@ def _turn_candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate
         *turn_rules.repaired_failures(acts),
         *turn_rules.worked_otherwise(acts),
     )
-    yield from (replace(one, importance=min(one.importance, cap)) for one in candidates[:MOST_PER_TURN])
+    yield from (replace(one, importance=min(one.importance, cap)) for one in candidates[: documents.MOST_PER_TURN])
 
 
 def _summary_candidate(data: SessionSummarised, seq: int) -> Candidate:
-    text = one_line(data.outcome or data.text)
-    files = tuple(shorten_strings(data.files, 5))
+    text = documents.one_line(data.outcome or data.text)
+    files = tuple(documents.shorten_strings(data.files, 5))
     importance = UNFINISHED if data.open or ": the agent said" in text else FINISHED
-    return Candidate(type=SUMMARY, text=text, origin=DEED, importance=importance, evidence=(seq,), files=files)
+    return Candidate(
+        type=documents.SUMMARY, text=text, origin=documents.DEED, importance=importance, evidence=(seq,), files=files
+    )
 
 
 def observed_events(state: State, event: Event, candidates: Iterable[Candidate]) -> Iterator[Event]:
@@ -297,85 +280,99 @@ def observed_events(state: State, event: Event, candidates: Iterable[Candidate])
     location = repo or event.project
     items = _project_memory(state, location).items
     for one in candidates:
-        this = memory_id(location, one.type, one.text)
+        this = documents.memory_id(location, one.type, one.text)
         # A person forgot or dropped these words: no rule may bring them back.
-        if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, location, one.text)):
+        if not one.text or any(
+            doc.status in (documents.FORGOTTEN, documents.DROPPED) for doc in _same_words(state, location, one.text)
+        ):
             continue
         one = with_contradiction(items, this, one)
         gone = superseded_ids(items, this, one, event.session, event.at)
-        yield derived_event(event, remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone))
+        yield derived_event(
+            event, remembered_payload(memory_events.MemoryObserved(), this, one, repo=repo, supersedes=gone)
+        )
 
 
-def _same_words(state: State, location: str, text: str) -> Iterator[Observation]:
+def _same_words(state: State, location: str, text: str) -> Iterator[documents.Observation]:
     """As any type: dropped words must not return as another type."""
-    for type_ in TYPES:
-        if doc := OBSERVATION.get(state, memory_id(location, type_, text)):
+    for type_ in documents.TYPES:
+        if doc := documents.OBSERVATION.get(state, documents.memory_id(location, type_, text)):
             yield doc
 
 
 def remembered_payload(
-    payload: RememberedPayload, this: str, one: Candidate, *, repo: str, supersedes: list[str]
-) -> RememberedPayload:
+    payload: memory_events.RememberedPayload, this: str, one: Candidate, *, repo: str, supersedes: list[str]
+) -> memory_events.RememberedPayload:
     return replace(
         payload, id=this, type=one.type, text=one.text, detail=one.detail, origin=one.origin, repo=repo,
         importance=one.importance, files=list(one.files), evidence=list(one.evidence), supersedes=supersedes,
-        status=CANDIDATE if one.uncertain else "",
+        status=documents.CANDIDATE if one.uncertain else "",
     )  # fmt: skip
 
 
-def with_contradiction(items: Iterable[ProjectItem], this: str, one: Candidate) -> Candidate:
+def with_contradiction(items: Iterable[documents.ProjectItem], this: str, one: Candidate) -> Candidate:
     """A person decides before words replace what they pinned."""
     pinned = (item for item in _replaced_items(items, this, one.text) if item.pinned)
-    if one.origin != USER or one.uncertain or not (item := next(pinned, None)):
+    if one.origin != documents.USER or one.uncertain or not (item := next(pinned, None)):
         return one
     return replace(one, uncertain=True, detail=f"contradicts what you pinned: {item.text}")
 
 
-def contradicted_ids(items: Iterable[ProjectItem], this: str, text: str) -> list[str]:
+def contradicted_ids(items: Iterable[documents.ProjectItem], this: str, text: str) -> list[str]:
     """What no longer holds once a person decides for these words."""
     return [item.id for item in _replaced_items(items, this, text)][:MOST_SUPERSEDED]
 
 
-def _replaced_items(items: Iterable[ProjectItem], this: str, text: str) -> Iterator[ProjectItem]:
-    said = (item for item in items if item.origin == USER and item.id != this and item.type != SUMMARY)
+def _replaced_items(items: Iterable[documents.ProjectItem], this: str, text: str) -> Iterator[documents.ProjectItem]:
+    said = (
+        item for item in items if item.origin == documents.USER and item.id != this and item.type != documents.SUMMARY
+    )
     return (item for item in said if replaces(text, item.text))
 
 
 def _event_repo(state: State, event: Event) -> str:
     """Events of jobs have no repository: use the folder's last known one."""
-    doc = PLACE.get(state, place_ref(event.project).key) if event.project and not repo_of(event) else None
-    return repo_of(event) or (doc.repo if doc else "")
+    doc = (
+        documents.PLACE.get(state, documents.place_ref(event.project).key)
+        if event.project and not documents.repo_of(event)
+        else None
+    )
+    return documents.repo_of(event) or (doc.repo if doc else "")
 
 
-def superseded_ids(items: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
+def _is_older_summary(item: documents.ProjectItem, this: str, session: str) -> bool:
+    return item.type == documents.SUMMARY and item.session == session and item.id != this
+
+
+def superseded_ids(
+    items: Iterable[documents.ProjectItem], this: str, one: Candidate, session: str, at: int
+) -> list[str]:
     """Return older words of the user that these replace, or a session's older summary. The agent's words replace
     nothing."""
-    if one.type == SUMMARY:
-        return [i.id for i in items if i.type == SUMMARY and i.session == session and i.id != this]
-    if one.origin != USER or one.uncertain:
-        return []
+    if one.type == documents.SUMMARY:
+        return [item.id for item in items if _is_older_summary(item, this, session)]
     # A temporary statement must not end a permanent one.
-    if end_of(one.text, day_of(at)):
+    if one.origin != documents.USER or one.uncertain or end_of(one.text, documents.day_of(at)):
         return []
     return [item.id for item in _replaced_items(items, this, one.text) if not item.pinned][:MOST_SUPERSEDED]
 
 
 def enqueue(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Job]:
     data = event.data
-    if isinstance(data, RememberedPayload):
+    if isinstance(data, memory_events.RememberedPayload):
         if data.files:
             # By id: a memory observed again joins the waiting job.
             yield Job(kind=FIND_FILES, dedupe=data.id, payload={"id": data.id})
-    elif isinstance(data, TurnQueued):
+    elif isinstance(data, memory_events.TurnQueued):
         wait = settings_or_default(raw_settings).model.wait_seconds
         # `run_at` is in ms; turns that end meanwhile join the batch.
         yield Job(kind=BATCH, dedupe="queued", run_at=event.at + wait * 1000)
-    elif isinstance(data, ModelAsked):
+    elif isinstance(data, memory_events.ModelAsked):
         meter = METER.get(state, METER_REF.key)
         # The reducer refuses a reservation beyond the day's tokens: then no call follows.
         if meter and data.id in meter.open:
             yield Job(kind=ASK, dedupe=data.id, payload={**data.as_dict(), "project": event.project})
-    elif isinstance(data, ModelCallEnded):
+    elif isinstance(data, memory_events.ModelCallEnded):
         queue = QUEUE.get(state, queue_ref(event.project).key)
         if queue and queue.status == WAITING:
             at = max(event.at, queue.next_at)

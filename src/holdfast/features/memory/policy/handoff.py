@@ -29,9 +29,8 @@ def summarise_session(events: Iterable[Event]) -> Summary:
 
 def summarise_turn(doc: MemorySession) -> Summary:
     """Summarise the current turn from the session's document."""
-    course = [SessionEvent("prompt", text=doc.first_prompt)] if doc.first_prompt else []
-    course += [SessionEvent("answer", text=doc.context)] if doc.context else []
-    course += [SessionEvent("prompt", text=doc.prompt)] if doc.prompt else []
+    said = (("prompt", doc.first_prompt), ("answer", doc.context), ("prompt", doc.prompt))
+    course = [SessionEvent(kind, text=text) for kind, text in said if text]
     course += [_session_step(act) for act in doc.acts if act.action in ("shell", "edit")]
     course += [SessionEvent("answer", text=doc.message)] if doc.message else []
     return build_summary(course)
@@ -51,36 +50,46 @@ def is_file_of(project: str) -> Exists:
 
 def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
     """`gates`: those open in the session now."""
-    return "\n".join(_packet_lines(doc, summary, gates, exists, note))
+    said = one_line(" ".join(summary.said) or doc.message, 400)
+    rows: tuple[tuple[str, Iterable[str]], ...] = (
+        ("- goal: ", (doc.first_prompt or "not said",)),
+        ("- asked last: ", _if_any(_asked_last(doc))),
+        ("- the agent said: ", _if_any(said)),
+        ("- check passed: ", summary.proven),
+        ("- ", (f"{one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])),
+        (OPEN_TASK, _open_tasks(doc)[:MOST]),
+        (OPEN_GATES, _if_any(", ".join(gates))),
+        ("- refused by a gate, not done since: ", summary.refused),
+        ("- files changed: ", _if_any(", ".join(_files_left(doc, exists)))),
+        ("- failed last: ", _failing_commands(doc, summary)),
+        ("- commit: ", summary.commits),
+        ("- exact command: ", (f"`{command}`" for command in list(doc.commands)[-5:])),
+        (NEXT_STEP, (note or _next_step(doc, summary),)),
+    )
+    whose = doc.agent or "another agent"
+    title = f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
+    return "\n".join([title, *(prefix + text for prefix, texts in rows for text in texts)])
+
+
+def _files_left(doc: MemorySession, exists: Exists) -> list[str]:
+    return [path.removeprefix(f"{doc.project}/") for path in doc.edited if exists(path)][-MOST:]
+
+
+def _asked_last(doc: MemorySession) -> str:
+    return one_line(doc.prompt, 300) if one_line(doc.prompt, 200) != doc.first_prompt else ""
+
+
+def _if_any(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _open_tasks(doc: MemorySession) -> list[str]:
+    return [*doc.tasks.values(), *doc.todos]
 
 
 def gate_names(session: SessionGates | None) -> list[str]:
     """Open gates, as counted by the session's figures."""
     return sorted(session.open_gates) if session else []
-
-
-def _packet_lines(
-    doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str
-) -> Iterator[str]:
-    whose = doc.agent or "another agent"
-    yield f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
-    yield f"- goal: {doc.first_prompt or 'not said'}"
-    if doc.prompt and one_line(doc.prompt, 200) != doc.first_prompt:
-        yield f"- asked last: {one_line(doc.prompt, 300)}"
-    if said := " ".join(summary.said) or doc.message:
-        yield f"- the agent said: {one_line(said, 400)}"
-    yield from (f"- check passed: {one}" for one in summary.proven)
-    yield from (f"- {one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])
-    yield from (f"{OPEN_TASK}{task}" for task in [*doc.tasks.values(), *doc.todos][:MOST])
-    if gates:
-        yield OPEN_GATES + ", ".join(gates)
-    yield from (f"- refused by a gate, not done since: {one}" for one in summary.refused)
-    if files := [path for path in doc.edited if exists(path)]:
-        yield f"- files changed: {', '.join(path.removeprefix(f'{doc.project}/') for path in files[-MOST:])}"
-    yield from (f"- failed last: {one}" for one in _failing_commands(doc, summary))
-    yield from (f"- commit: {one}" for one in summary.commits)
-    yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])
-    yield NEXT_STEP + (note or _next_step(doc, summary))
 
 
 def _failing_commands(doc: MemorySession, summary: Summary) -> list[str]:
@@ -95,28 +104,28 @@ def _next_step(doc: MemorySession, summary: Summary) -> str:
     """As it was said; else derived from what is open."""
     if summary.next:
         return "; ".join(summary.next)
-    todo = [*doc.tasks.values(), *doc.todos]
     if _failing_commands(doc, summary):
         return "make the failing command pass"
-    return todo[0] if todo else NOTHING_LEFT
+    return next(iter(_open_tasks(doc)), NOTHING_LEFT)
 
 
-def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str]) -> Iterator[str]:
-    """The lines of a packet without finished tasks and closed gates."""
-    lines = text.split("\n")
+def update_packet(text: str, doc: MemorySession | None, gates: Sequence[str]) -> str:
+    """The packet without finished tasks and closed gates."""
     if doc is None:
-        yield from lines
-        return
-    open_now = [*doc.tasks.values(), *doc.todos]
-    finished = {line.removeprefix(OPEN_TASK) for line in lines if line.startswith(OPEN_TASK)} - set(open_now)
-    for line in lines:
-        if line.startswith(OPEN_GATES):
-            names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if name in gates]
-            yield from [OPEN_GATES + ", ".join(names)] if names else []
-        elif line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
-            yield NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
-        elif line.removeprefix(OPEN_TASK) not in finished:
-            yield line
+        return text
+    lines, open_now = text.split("\n"), _open_tasks(doc)
+    tasks = {line.removeprefix(OPEN_TASK) for line in lines if line.startswith(OPEN_TASK)}
+    updated = (_update_line(line, tasks - set(open_now), open_now, gates) for line in lines)
+    return "\n".join(line for line in updated if line is not None)
+
+
+def _update_line(line: str, finished: set[str], open_now: Sequence[str], gates: Sequence[str]) -> str | None:
+    if line.startswith(OPEN_GATES):
+        names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if name in gates]
+        return OPEN_GATES + ", ".join(names) if names else None
+    if line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
+        return NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
+    return None if line.removeprefix(OPEN_TASK) in finished else line
 
 
 # Share of a line's words that makes it count as present in the summary.

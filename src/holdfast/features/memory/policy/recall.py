@@ -110,11 +110,16 @@ def select_memories(memories: Sequence[Memory], asked: Next) -> list[str]:
     ordered = sorted(memories, key=lambda memory: memory.at)
     said = [Statement(memory.at, memory.by, memory.text) for memory in ordered]
     valid = {ordered[n].id for n in valid_statements(said, asked.at)}
-    holding = [memory for memory in ordered if memory.id in valid or memory.by not in (USER, "agent")]
+    holding = [_as_item(one) for one in ordered if one.id in valid or one.by not in (USER, "agent")]
+    return _most_relevant(holding, asked)
+
+
+def _most_relevant(items: Sequence[ProjectItem], asked: Next) -> list[str]:
     if asked.kind == "start":
-        return [memory.id for memory in holding if memory.type != "bug_fix"][: 2 * MOST_SELECTED]
-    items = [
-        ProjectItem(id=one.id, type=one.type, text=one.text, origin=one.by, terms=exact_names(one.text))
-        for one in holding
-    ]
-    return [item.id for item in fitting_items(asked.prompt, items, {item.id: 0.0 for item in items})][:MOST_SELECTED]
+        return [item.id for item in items if item.type != "bug_fix"][: 2 * MOST_SELECTED]
+    fitting = fitting_items(asked.prompt, items, dict.fromkeys((item.id for item in items), 0.0))
+    return [item.id for item in fitting[:MOST_SELECTED]]
+
+
+def _as_item(one: Memory) -> ProjectItem:
+    return ProjectItem(id=one.id, type=one.type, text=one.text, origin=one.by, terms=exact_names(one.text))

@@ -1,5 +1,6 @@
 """Learns from a finished turn: repaired failures, commands that worked another way, explicit requests."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -32,9 +33,14 @@ _DULL = lazy_pattern(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|se
 _CHAINED = lazy_pattern(r"\s*(?:&&|;|\|\|)\s*")
 
 
+def _is_failure(act: Act) -> bool:
+    """A failed command from which a rule may learn."""
+    return act.action == "shell" and not act.ok and not _DULL.match(act.command)
+
+
 def is_needed(acts: Sequence[Act], act: Act) -> bool:
     """Whether a rule below may use this act. A turn without failures keeps next to nothing."""
-    if act.action == "shell" and not act.ok and not _DULL.match(act.command):
+    if _is_failure(act):
         return True
     # Apart from questions every rule starts with a failed command.
     failed = [n for n, earlier in enumerate(acts) if earlier.action == "shell" and not earlier.ok]
@@ -42,28 +48,34 @@ def is_needed(acts: Sequence[Act], act: Act) -> bool:
         return False
     since = acts[failed[-1] + 1 :]
     if act.action == "edit":
-        # A second edit of the same file since the failure adds nothing.
-        return act.ok and not any(a.action == "edit" and a.paths == act.paths for a in since)
+        return act.ok and not _is_edited_again(since, act)
     near = sum(a.action == "shell" for a in since) < NEAR
     return near or any(_command_name(acts[n]) == _command_name(act) for n in failed)
+
+
+def _is_edited_again(since: Sequence[Act], act: Act) -> bool:
+    """A second edit of the same file since the failure adds nothing."""
+    return any(earlier.action == "edit" and earlier.paths == act.paths for earlier in since)
 
 
 def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     """It failed, files were changed, it passed."""
     done: set[str] = set()
     for at, act in enumerate(acts):
-        if act.action != "shell" or act.ok or _command_name(act) in done or _DULL.match(act.command):
+        if _command_name(act) in done or not _is_failure(act):
             continue
-        # 0 for "never": the failed command itself precedes anything that can pass.
-        passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
+        passed = _first_pass(acts, at)
         edits = [a for a in acts[at:passed] if a.action == "edit" and a.ok]
         if passed and edits:
             done.add(_command_name(act))
             yield _bug_fix(act, edits, acts[passed])
 
 
-def _same_passed(failed: Act, act: Act) -> bool:
-    return act.action == "shell" and act.ok and _command_name(act) == _command_name(failed)
+def _first_pass(acts: Sequence[Act], at: int) -> int:
+    """Where the failed command passes; 0 for "never": it precedes anything that can pass."""
+    name = _command_name(acts[at])
+    later = (n for n in range(at + 1, len(acts)) if acts[n].action == "shell" and acts[n].ok)
+    return next((n for n in later if _command_name(acts[n]) == name), 0)
 
 
 def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
@@ -80,23 +92,22 @@ def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
 def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
     """A command failed, and a variant worked without edits in between."""
     for at, act in enumerate(acts):
-        if act.action != "shell" or act.ok or _DULL.match(act.command):
-            continue
-        later: list[Act] = []
-        for other in acts[at + 1 :]:
-            # After an edit the success may be due to the edit, which is `repaired_failures`.
-            if other.action == "edit" or len(later) == NEAR:
-                break
-            if other.action == "shell":
-                later.append(other)
-        variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
-        # If the variant itself failed in between, it is flaky rather than the working way.
-        if variant and not any(not o.ok and o.command == variant.command for o in later):
+        if _is_failure(act) and (variant := _working_variant(act, acts[at + 1 :])):
             yield Candidate(
                 type="gotcha", origin=DEED, importance=6, detail=one_line(act.text, 300),
                 text=f"`{one_line(act.command, SHOWN)}` fails here; `{one_line(variant.command, SHOWN)}` works.",
                 evidence=(act.seq, variant.seq), files=tuple(act.paths[:5]),
             )  # fmt: skip
+
+
+def _working_variant(failed: Act, after: Sequence[Act]) -> Act | None:
+    # After an edit the success may be due to the edit, which is `repaired_failures`.
+    unedited = itertools.takewhile(lambda act: act.action != "edit", after)
+    later = list(itertools.islice((act for act in unedited if act.action == "shell"), NEAR))
+    variant = next((act for act in later if act.ok and _is_variant(failed.command, act.command)), None)
+    # If the variant itself failed in between, it is flaky rather than the working way.
+    is_flaky = variant and any(not act.ok and act.command == variant.command for act in later)
+    return None if is_flaky else variant
 
 
 def _command_name(act: Act) -> str:
