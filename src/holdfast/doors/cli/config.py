@@ -40,9 +40,9 @@ def show(section: Annotated[str, typer.Argument(help="Only this section.")] = ""
         table.add_row(name, line if origin == DEFAULT else line.append(f"  {origin}", style="dim"))
     render.out.print(table)
     if left_out := len(rows) - len(shown):
-        render.out.print(Text(f"and {left_out} defaults of requirements: holdfast config show gates", style="dim"))
+        render.hint(f"and {left_out} defaults of requirements: holdfast config show gates")
     for notice in resolved.notices:
-        render.out.print(Text(f"! {notice}", style="yellow"))
+        render.warn(notice)
 
 
 def _is_quiet(row: tuple[str, Any, str]) -> bool:
@@ -66,7 +66,7 @@ def set_setting(
     notices = set_value(settings, layer, name, parsed, project=project)
     render.out.print(f"{name} = {render.clean_line(_without_secrets(value))} in {settings.file(layer, project)}")
     for notice in notices:
-        render.out.print(Text(str(notice)))
+        render.say(str(notice))
 
 
 @app.command()
@@ -97,7 +97,7 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
         return
     content = path.read_bytes()
     # Shown before the question: the person trusts this exact content.
-    render.out.print(Text(content.decode("utf-8", "replace")))
+    render.say(content.decode("utf-8", "replace"))
     if not yes:
         typer.confirm(f"Trust this content of {path}?", abort=True)
     trusting.trust_file(path, content)

@@ -5,7 +5,6 @@ from typing import Any
 
 import typer
 from rich.syntax import Syntax
-from rich.text import Text
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -61,9 +60,9 @@ def uninstall(
         render.out.print("Holdfast's hooks aren't installed.")
     _show_files(files)
     if whole and client.running_pid() > 0:
-        render.out.print(Text("The daemon still runs, without work: holdfast daemon stop", style="dim"))
+        render.hint("The daemon still runs, without work: holdfast daemon stop")
     if whole:
-        render.out.print(Text("What was recorded stays until you erase it: holdfast erase --everything", style="dim"))
+        render.hint("What was recorded stays until you erase it: holdfast erase --everything")
 
 
 def _show_files(files: TakenOut) -> None:
@@ -139,7 +138,7 @@ def _show_plan(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
     elif put_in:
         render.out.print(f"{plan.agent}: hooks put into {plan.path}. Sessions that begin now are on record.")
         if (setup := AGENTS[plan.agent].setup) and setup.afterwards:
-            render.out.print(Text(f"  {setup.afterwards}", style="dim"))
+            render.hint(f"  {setup.afterwards}")
     else:
         render.out.print(f"{plan.agent}: hooks taken out of {plan.path}.")
 

@@ -106,6 +106,19 @@ def finish_as_json(asked: bool, value: Any, code: int = 0) -> None:
         raise typer.Exit(code)
 
 
+def say(text: str, style: str = "") -> None:
+    """One line for people. As a `Text`, so that nothing in it is read as an emoji code."""
+    out.print(Text(text, style=style))
+
+
+def hint(text: str) -> None:
+    say(text, "dim")
+
+
+def warn(text: Any) -> None:
+    say(f"! {text}", "yellow")
+
+
 def print_text(text: str) -> None:
     """A whole foreign text, without invisible characters."""
     print(strip_controls(text), end="", flush=True)

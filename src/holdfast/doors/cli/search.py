@@ -8,7 +8,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.core.times import time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.index import absolute_path, index_app
 from holdfast.doors.cli.options import Json
 
@@ -71,17 +71,15 @@ def _show_related(location: str, limit: int, json: bool) -> None:
 
 
 def _show_outline(file: str, json: bool) -> None:
-    answer = client.ask_view("reindex.outline", file=absolute_path(file))
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.outline", file=absolute_path(file))
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
     for one in answer["definitions"]:
         lines = f"{one['line']}-{one['end']}"
-        render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean_line(one['symbol'])}"))
+        render.say(f"  {lines:<12} {one['kind']:<9} {render.clean_line(one['symbol'])}")
 
 
 def _show_symbol(name: str, json: bool) -> None:
-    answer = client.ask_view("reindex.symbol", symbol=name)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.symbol", symbol=name)
     for title in ("definitions", "uses", "tests"):
         if answer[title]:
             render.out.print(f"{title} ({len(answer[title])})")
@@ -103,7 +101,7 @@ def _show_hit(hit: dict[str, Any]) -> None:
     for number, text in enumerate(hit["excerpt"].split("\n"), hit["excerpt_line"]):
         render.out.print(Text(f"{number:>6}  ", style="dim") + Text(_as_is(text)))
     if around := _surrounding_symbols(hit):
-        render.out.print(Text(f"        {around}", style="dim"))
+        render.hint(f"        {around}")
 
 
 def _surrounding_symbols(hit: dict[str, Any]) -> str:

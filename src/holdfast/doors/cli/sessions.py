@@ -14,7 +14,7 @@ from holdfast import client
 from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json, OfThisProject
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
@@ -48,8 +48,7 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
-    answer = client.ask_view("sessions.who")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.who")
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         return
@@ -58,7 +57,7 @@ def who(json: Json = False) -> None:
         mark = Text("●" if row["needs"] else " ", style="yellow")
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
     _print_table(table)
-    render.out.print(Text(_count_line(answer), style="dim"))
+    render.hint(_count_line(answer))
 
 
 def statusline(
@@ -68,11 +67,10 @@ def statusline(
     """One line for a status bar: cost, tokens, context, open gates, waiting sessions. Reads the agent's JSON from
     stdin."""
     payload = json_from_stdin() if not session else {}
-    shown = client.ask_view(
-        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
+    shown = answered.view(
+        json,        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
-    render.finish_as_json(json, shown)
     print(shown["text"])
 
 
@@ -107,8 +105,7 @@ def list_sessions(
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.current_project() if here else ""
-    answer = client.ask_view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.list", all=all_, project=project, limit=limit, before=cursor)
     if not answer["sessions"]:
         render.out.print(
             "No sessions yet. Is everything set up? holdfast doctor"
@@ -129,7 +126,7 @@ def list_sessions(
     _print_table(table)
     if answer["next"]:
         words = f"holdfast session list{' --all' if all_ else ''} --before {answer['next'][0]}:{answer['next'][1]}"
-        render.out.print(Text(f"older: {render.clean_line(words)}", style="dim"))
+        render.hint(f"older: {render.clean_line(words)}")
 
 
 @app.command()
@@ -139,8 +136,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one session: facts, turns and summary."""
-    answer = client.ask_view("sessions.show", id=session, turns=turns)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.show", id=session, turns=turns)
     for name, value in _session_facts(answer):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean_line(value, 1000)))
     render.out.print()
@@ -155,7 +151,7 @@ def show(
     _print_table(table)
     render.out.print()
     for line in answer["summary"]["text"].splitlines():
-        render.out.print(Text(render.clean_line(line, 1000)))
+        render.say(render.clean_line(line, 1000))
 
 
 @app.command()
@@ -166,15 +162,14 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show every prompt and tool call of a session, in order."""
-    answer = client.ask_view("sessions.timeline", id=session, limit=limit, before=before)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.timeline", id=session, limit=limit, before=before)
     if answer["next"]:
-        render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
+        render.hint(f"earlier: holdfast session timeline --before {answer['next']} …")
     turn = -1
     for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
-            render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
+            render.say(f"turn {turn}" if turn else "before the first prompt", "bold")
         render.out.print(timeline_line(entry))
 
 
@@ -198,8 +193,7 @@ def recover(
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to repeat."""
-    answer = client.run_command("sessions.recover", kind=kind)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "sessions.recover", kind=kind)
     for name, sessions in answer.items():
         render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
 

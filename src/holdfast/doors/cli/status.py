@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.text import Text
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -25,7 +24,7 @@ def show_overview() -> None:
     pid = client.running_pid()
     if not pid:
         if obstacle := daemon_obstacle():
-            render.out.print(Text(f"! {obstacle}", style="yellow"))
+            render.warn(obstacle)
             raise typer.Exit(1)
         render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")
         render.out.print(next_step({}, bool(installing.where_installed())))
@@ -62,10 +61,10 @@ def status(json: Json = False) -> None:
         *(render.clean_line(line, 400) for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project()))),
         *([f"model: {meter['error']}"] if meter.get("error") else ()),
     ]:
-        render.out.print(Text(f"! {warning}", style="yellow"))
+        render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
-    render.out.print(Text(next_step(answer, bool(installed)), style="dim"))
+    render.hint(next_step(answer, bool(installed)))
 
 
 def _ask_status() -> dict[str, Any]:

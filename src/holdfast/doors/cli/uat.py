@@ -12,7 +12,7 @@ from holdfast import client
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
 from holdfast.core.times import format_duration, time_ago
-from holdfast.doors.cli import render, uat_runner
+from holdfast.doors.cli import answered, render, uat_runner
 from holdfast.doors.cli.options import Json
 from holdfast.doors.cli.uat_runner import headless_agents
 
@@ -51,8 +51,7 @@ def list_runs(
     if scenarios:
         _list_scenarios(json)
         return
-    answer = client.ask_view("uat.list", all=all_, status="active" if active else "", limit=limit)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.list", all=all_, status="active" if active else "", limit=limit)
     if not answer["runs"]:
         render.out.print("No UAT runs here. Begin one with: holdfast uat start SCENARIO")
         return
@@ -66,14 +65,13 @@ def list_runs(
 
 
 def _list_scenarios(json: bool) -> None:
-    answer = client.ask_view("uat.scenarios")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.scenarios")
     table = render.plain_table("scenario", "steps", "file", "description")
     for one in answer["scenarios"]:
         table.add_row(*(Text(render.clean_line(one[name], 80)) for name in ("name", "steps", "file", "description")))
     render.out.print(table if answer["scenarios"] else f"No scenarios in {answer['folder']}. See: holdfast uat init")
     for problem in answer["problems"]:
-        render.out.print(Text(render.clean_line(problem, 300), style="yellow"))
+        render.say(render.clean_line(problem, 300), "yellow")
 
 
 @app.command()
@@ -90,8 +88,7 @@ def show(
             msgspec.json.format(msgspec.json.encode(client.ask_view("uat.document", run=run, session=session))).decode()
         )
         return
-    answer = client.ask_view("uat.show", run=run, session=session, calls=calls)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.show", run=run, session=session, calls=calls)
     _show_head(answer)
     for step in answer["plan"]:
         line = Text("  ") + _status_mark(step["verdict"])
@@ -106,10 +103,10 @@ def show(
             head.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
         render.out.print(head)
     for problem in answer["problems"][-20:]:
-        render.out.print(Text(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", style="yellow"))
+        render.say(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", "yellow")
     for call in answer["tool_calls"]:
         words = f"  {call['id']} step {call['stepNumber']} {render.clean_line(call['toolName'], 60)}"
-        render.out.print(Text(f"{words} {_format_ms(call['executionTime'])}", style="dim"))
+        render.hint(f"{words} {_format_ms(call['executionTime'])}")
 
 
 def _show_head(answer: dict[str, Any]) -> None:
@@ -119,12 +116,12 @@ def _show_head(answer: dict[str, Any]) -> None:
     calls = render.counted(answer["calls"], "call", "calls")
     pictures = render.counted(answer["screenshots"], "picture", "pictures")
     counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
-    render.out.print(Text(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim"))
+    render.hint(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}")
     for remark in answer["remarks"]:
-        render.out.print(Text(f"  {render.clean_line(remark, 300)}", style="yellow"))
+        render.say(f"  {render.clean_line(remark, 300)}", "yellow")
     for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):
         if value:
-            render.out.print(Text(f"  {name}: {render.clean_line(value, 300)}", style="dim"))
+            render.hint(f"  {name}: {render.clean_line(value, 300)}")
 
 
 @app.command()
@@ -234,7 +231,7 @@ def report(
         raise CommandRefused(made.get("message", "the report could not be written"))
     render.finish_as_json(json, made["reports"])
     for one in made["reports"]:
-        render.out.print(Text(f"Written: {render.clean_line(one['path'], 500)}"))
+        render.say(f"Written: {render.clean_line(one['path'], 500)}")
 
 
 @app.command()
@@ -249,8 +246,7 @@ def suite(
         out.write_text(page["html"], encoding="utf-8")
         _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
-    answer = client.ask_view("uat.suite", tag=tag)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.suite", tag=tag)
     table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
     for row in answer["scenarios"]:
         trend = Text("").join(_status_mark(point["outcome"]) for point in row["trend"])
@@ -268,8 +264,7 @@ def import_results(
     json: Json = False,
 ) -> None:
     """Import the results of a test runner as a run: a test is a step, a retry an attempt."""
-    answer = client.run_command("uat.import", path=str(file.absolute()), scenario=name)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "uat.import", path=str(file.absolute()), scenario=name)
     if answer["again"]:
         render.out.print("This file was imported before, and has not changed since:")
     for run in answer["runs"]:
@@ -308,17 +303,17 @@ def _show_comparison(answer: dict[str, Any]) -> None:
         render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
     for what in ("errors", "warnings"):
         for message in answer[what]["new"]:
-            render.out.print(Text(f"  new {what[:-1]}: {render.clean_line(message, 160)}", style="red"))
+            render.say(f"  new {what[:-1]}: {render.clean_line(message, 160)}", "red")
         for message in answer[what]["gone"]:
-            render.out.print(Text(f"  gone: {render.clean_line(message, 160)}", style="dim"))
+            render.hint(f"  gone: {render.clean_line(message, 160)}")
     for one in answer["assertions"]:
         render.out.print(f"  {render.clean_line(one['description'], 100)}: {one['was']} → {one['now']}")
     for pair in answer["screenshots"]:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
-        render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
+        render.say(f"  step {pair['step']}, picture {pair['number']}: {words}")
     if answer.get("report"):
-        render.out.print(Text(f"  side by side: {render.clean_line(answer['report'], 300)}", style="dim"))
+        render.hint(f"  side by side: {render.clean_line(answer['report'], 300)}")
 
 
 @app.command()
@@ -336,7 +331,7 @@ def validate(
     render.finish_as_json(json, answer, code)
     for one in answer["mistakes"]:
         where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
-        render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
+        render.say(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}")
     looked_at = render.counted(answer["files"], "file", "files")
     mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
     render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
@@ -378,8 +373,8 @@ def run_suite(
     chosen = uat_runner.find_agent(agent)
     if not json:
         names = ", ".join(render.clean_line(one["name"], 60) for one in to_run)
-        render.out.print(Text(f"{chosen.name} runs {len(to_run)} scenarios: {names}."))
-        render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
+        render.say(f"{chosen.name} runs {len(to_run)} scenarios: {names}.")
+        render.say("It uses its own account and its own tokens; Holdfast only records.")
     if not yes:
         typer.confirm("Continue?", abort=True)
     words = uat_runner.split_words(agent_args)
@@ -419,7 +414,7 @@ def clean(
     made = _wait_until_done(client.run_command("uat.clean", days=days, dry=dry))
     render.finish_as_json(json, made)
     for path in made["removed"]:
-        render.out.print(Text(render.clean_line(path, 500)))
+        render.say(render.clean_line(path, 500))
     render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
 
 
@@ -440,7 +435,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
 def _show_answer(payload: Any, words: str, json: bool) -> None:
     render.finish_as_json(json, payload)
     for line in words.splitlines():
-        render.out.print(Text(render.clean_line(line, 600)))
+        render.say(render.clean_line(line, 600))
 
 
 def _outcome_sentence(answer: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -17,9 +17,6 @@ from holdfast.setup.doctor.finding import Finding
 from holdfast.setup.install import hooks
 from holdfast.setup.install.locations import install_levels, is_present, settings_file
 from holdfast.setup.install.mcp_servers import tools_of
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
 # Plugins are named `name@marketplace`.
