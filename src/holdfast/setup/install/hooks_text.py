@@ -16,7 +16,6 @@ from holdfast.core.agent import Agent, Hook
 from holdfast.setup.install.json_edit import (
     BrokenJson,
     Node,
-    Style,
     append_items,
     apply_edits,
     parse_json,
@@ -143,7 +142,7 @@ def ensure_json_object(text: str) -> str:
 def parse_checked(text: str, expected: Wanted | None = None) -> Node:
     """The parsed text, refused if an agent would not understand it either."""
     root = parse_json_object(text)
-    _only_once(root, HOOKS)
+    only_once(root, HOOKS)
     if hooks := root.member(HOOKS):
         _check_hooks(hooks, expected or {})
     return root
@@ -153,13 +152,13 @@ def _check_hooks(hooks: Node, expected: Wanted) -> None:
     if not hooks.is_object:
         raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
     for event in hooks.items:
-        _only_once(hooks, str(event.key))
+        only_once(hooks, str(event.key))
         # Lists of events that we do not use are not checked.
         if item := expected.get(str(event.key)):
             _check_event(event, grouped=GROUPED in item)
 
 
-def _only_once(node: Node, key: str) -> None:
+def only_once(node: Node, key: str) -> None:
     if len(nodes := node.named(key)) > 1:
         raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
 
@@ -241,7 +240,8 @@ def _with_missing(text: str, expected: Wanted) -> str:
     there = {event for event, _, _ in ours_in(root)}
     items = {event: style.dumps(item) for event, item in expected.items() if event not in there}
     if hooks is None:
-        return apply_edits(text, append_items(text, root, [_hooks_section(items, style)], style)) if items else text
+        section = style.section(HOOKS, [style.member(event, f"[{item}]") for event, item in items.items()])
+        return apply_edits(text, append_items(text, root, [section], style)) if items else text
     edits, members = [], []
     for event, item in items.items():
         if listed := hooks.member(event):
@@ -249,15 +249,6 @@ def _with_missing(text: str, expected: Wanted) -> str:
         else:
             members.append(style.member(event, f"[{item}]"))
     return apply_edits(text, edits + (append_items(text, hooks, members, style) if members else []))
-
-
-def _hooks_section(items: Mapping[str, str], style: Style) -> str:
-    members = [style.member(event, f"[{item}]") for event, item in items.items()]
-    if style.inline:
-        return style.member(HOOKS, "{" + f",{style.gap}".join(members) + "}")
-    outer = style.newline + style.unit
-    inner = outer + style.unit
-    return style.member(HOOKS, "{" + inner + f",{inner}".join(members) + outer + "}")
 
 
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
