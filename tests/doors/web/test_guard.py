@@ -164,7 +164,7 @@ def test_a_route_without_a_permission_does_not_start(tmp_path: Path, monkeypatch
         routes.web.add_api_route("/open-to-all", nothing)
 
     monkeypatch.setattr(server.api, "register", careless)
-    with pytest.raises(HoldfastError, match="does not say who may use it: /open-to-all"):
+    with pytest.raises(HoldfastError, match="does not declare who may use it: /open-to-all"):
         server.build_app(Paths(tmp_path / "other").prepare(), 8417)
 
 
