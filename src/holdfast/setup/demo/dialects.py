@@ -85,19 +85,24 @@ def _place_values(stage: Stage) -> Payload:
 
 def _step_values(stage: Stage, step: Step, done: Payload) -> Payload:
     path = str(step.get("edit") or step.get("write") or step.get("read") or "")
-    removed, added = str(step.get("old", "")), str(step.get("new", step.get("text", "")))
+    fails = step.get("fails")
     return {
         "step": step, "done": done, "path": path, "file": str(stage.root / path), "command": _command_of(step),
-        "changed_lines": "\n".join([*(f"-{line}" for line in removed.splitlines()), *(f"+{line}" for line in added.splitlines())]),
+        "changed_lines": _changed_lines(step),
         "diff": as_text(path, done) if "hunks" in done else "", "again": bool(step.get("again")),
         "output": done.get("text") or done.get("out") or step.get("out", ""),
         "line_count": str(done.get("text", "")).count("\n"),
-        "exit_line": f"\nExit Code: {step['fails']}" if step.get("fails") else "",
+        "exit_line": f"\nExit Code: {fails}" if fails else "",
         "options": [{"label": option, "description": ""} for option in step.get("options", ())],
         "answers": {step.get("ask"): step.get("chosen")}, "given": dict(step.get("given", {})),
         "task_prompt": step.get("prompt", step.get("task")), "search_quoted": repr(step.get("search")),
         "web_question": step.get("for", "What does it say?"),
     }  # fmt: skip
+
+
+def _changed_lines(step: Step) -> str:
+    removed, added = str(step.get("old", "")), str(step.get("new", step.get("text", "")))
+    return "\n".join([*(f"-{line}" for line in removed.splitlines()), *(f"+{line}" for line in added.splitlines())])
 
 
 def _command_of(step: Step) -> str:
