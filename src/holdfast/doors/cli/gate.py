@@ -4,7 +4,7 @@ import re
 import select
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -17,6 +17,9 @@ from holdfast.core.git_context import locate
 from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 from holdfast.settings.trust import is_file_trusted, trust_file
+
+if TYPE_CHECKING:
+    from holdfast.settings import SettingsCache
 
 app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
 
@@ -327,15 +330,29 @@ def init(
 ) -> None:
     """Write initial requirements into a settings file: fitted to this project, or a preset. Existing content stays."""
     from holdfast.app import open_settings
-    from holdfast.settings.edit import set_value
 
     presets = client.ask_view("gates.presets")
     chosen = _choose_requirements(presets, preset, with_ or [])
-    useless = {
-        name: skills for name, skills in presets["missing"].items() if name in chosen and name not in (with_ or [])
-    }
+    useless = _without_skills(chosen, presets["missing"], with_ or [])
     chosen = {name: rule for name, rule in chosen.items() if name not in useless}
-    cache = open_settings()
+    file, added = _write_requirements(open_settings(), layer, chosen)
+    path = str(file)
+    render.finish_as_json(json, {"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
+    render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
+    for name, skills in useless.items():
+        render.hint(f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)")
+    _say_what_follows()
+
+
+def _without_skills(chosen: dict[str, Any], missing: dict[str, list[str]], wanted: list[str]) -> dict[str, list[str]]:
+    """Chosen requirements whose skill was not found, except those asked for by name."""
+    return {name: skills for name, skills in missing.items() if name in chosen and name not in wanted}
+
+
+def _write_requirements(cache: "SettingsCache", layer: str, chosen: dict[str, Any]) -> tuple[Path, list[str]]:
+    """The file, and the names that were not in force before."""
+    from holdfast.settings.edit import set_value
+
     project = "" if layer == "user" else client.current_project()
     here = cache.settings.load(project)["gates"].requirements
     added = [name for name in chosen if name not in here]
@@ -345,12 +362,7 @@ def init(
         set_value(cache.settings, layer, f"requirements.{name}", chosen[name], project=project)
     if trusts:
         trust_file(file)
-    path = str(file)
-    render.finish_as_json(json, {"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
-    render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
-    for name, skills in useless.items():
-        render.hint(f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)")
-    _say_what_follows()
+    return file, added
 
 
 def _is_ones_own(file: Path) -> bool:
@@ -378,8 +390,10 @@ def _say_what_follows() -> None:
     render.hint("See: holdfast gate status · try it on the past: holdfast gate replay")
 
 
-def _asked_preset() -> str:
+def _asked_preset(presets: dict[str, Any]) -> str:
     """Ask a person, or read the answer from a pipe; a script without input is not blocked."""
+    for name, rules in presets.items():
+        render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
     if sys.stdin.isatty():
         return str(typer.prompt("Which preset", default="fitting"))
     # An agent's shell may leave a pipe open that nobody writes to.
@@ -389,9 +403,7 @@ def _asked_preset() -> str:
 
 def _choose_requirements(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
-        for name, rules in presets["presets"].items():
-            render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
-        preset = _asked_preset()
+        preset = _asked_preset(presets["presets"])
     if preset and preset not in presets["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(presets['presets'])}.")
     if unknown := [name for name in more if name not in presets["built_in"]]:

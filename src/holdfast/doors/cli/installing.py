@@ -1,5 +1,6 @@
 """`install` and `uninstall`: adds hooks to the agents' settings and removes them exactly."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,8 @@ def uninstall(
     """Remove the hooks. Each file is restored exactly."""
     if not dry_run:
         client.authorise("uninstall")
-    named = [AGENTS[agent]] if agent in AGENTS else chosen_agents(agent) if agent else list(AGENTS.values())
-    where = [_chosen_level(project, user)] if project or user else ["project", "user"]
-    # In reverse order, so that each finds its file as it left it.
-    targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in install_levels(a)]
-    plans = [_taken_out(a, level, dry_run) for a, level in targets]
+    levels = [_chosen_level(project, user)] if project or user else ["project", "user"]
+    plans = [_taken_out(one, level, dry_run) for one, level in _removal_targets(agent, levels)]
     plans = [plan for plan in plans if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
@@ -59,10 +57,19 @@ def uninstall(
     if not plans:
         render.out.print("Holdfast's hooks aren't installed.")
     _show_files(files)
-    if whole and client.running_pid() > 0:
-        render.hint("The daemon still runs, without work: holdfast daemon stop")
     if whole:
+        if client.running_pid() > 0:
+            render.hint("The daemon still runs, without work: holdfast daemon stop")
         render.hint("What was recorded stays until you erase it: holdfast erase --everything")
+
+
+def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str]]:
+    """In reverse order of the installation, so that each finds its file as it left it."""
+    named = chosen_agents(agent) if agent else list(AGENTS.values())
+    for level in levels:
+        for one in reversed(with_tools(named, level)):
+            if level in install_levels(one):
+                yield one, level
 
 
 def _show_files(files: TakenOut) -> None:

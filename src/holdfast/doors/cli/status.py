@@ -1,5 +1,6 @@
 """`holdfast` and `holdfast status`: what is running, and the next useful command."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,11 @@ def show_overview() -> None:
 
 def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
-    pid = client.running_pid()
-    answer = _ask_status() if pid else {}
+    answer = _ask_status()
     obstacle = "" if answer else daemon_obstacle()
     if not answer and not obstacle:
         # One that failed before may have started just now.
-        answer = _ask_status() if client.running_pid() else {}
+        answer = _ask_status()
     pid = answer.get("pid", 0)
     meter = _model_meter() if pid else {}
     installed = installing.where_installed()
@@ -47,30 +47,38 @@ def status(json: Json = False) -> None:
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
-        render.out.print(_log_line(answer))
-    if restored := answer.get("restored"):
-        render.out.print(restored_line(restored))
-    if answer.get("bodies"):
-        render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+        _show_store(answer)
     render.out.print(_hooks_line(installed))
     if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
         render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in [
-        *status_warnings(answer),
-        *_gate_attention(pid),
-        *(render.clean_line(line, 400) for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project()))),
-        *([f"model: {meter['error']}"] if meter.get("error") else ()),
-    ]:
+    for warning in _warnings(answer, meter):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
     render.hint(next_step(answer, bool(installed)))
 
 
+def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:
+    yield from status_warnings(answer)
+    yield from _gate_attention(answer.get("pid", 0))
+    for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project())):
+        yield render.clean_line(line, 400)
+    if meter.get("error"):
+        yield f"model: {meter['error']}"
+
+
+def _show_store(answer: dict[str, Any]) -> None:
+    render.out.print(_log_line(answer))
+    if restored := answer.get("restored"):
+        render.out.print(restored_line(restored))
+    if answer.get("bodies"):
+        render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+
+
 def _ask_status() -> dict[str, Any]:
-    """Empty if the starting daemon fails."""
+    """Empty if no daemon runs, or the starting one fails."""
     try:
-        value: dict[str, Any] = client.ask_daemon("status")
+        value: dict[str, Any] = client.ask_daemon("status") if client.running_pid() else {}
         return value
     except DaemonUnreachable:
         return {}

@@ -91,22 +91,29 @@ def show(
     answer = answered.view(json, "uat.show", run=run, session=session, calls=calls)
     _show_head(answer)
     for step in answer["plan"]:
-        line = Text("  ") + _status_mark(step["verdict"])
-        line.append(f" {step['stepNumber']}. {render.clean_line(step['description'] or step['action'], 60):<50} ")
-        time = step["verdict"].replace("_", " ") if step["duration"] is None else _format_ms(step["duration"])
-        tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
-        line.append(f"{time}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
-        render.out.print(line)
+        render.out.print(_step_line(step))
     for one in answer["judged"]:
-        head = Text("  ") + _status_mark(one["result"]) + Text(f" {render.clean_line(one['description'], 100)}")
-        if one["result"] != "passed" and one["actual"]:
-            head.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
-        render.out.print(head)
+        render.out.print(_assertion_line(one))
     for problem in answer["problems"][-20:]:
         render.say(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", "yellow")
     for call in answer["tool_calls"]:
         words = f"  {call['id']} step {call['stepNumber']} {render.clean_line(call['toolName'], 60)}"
         render.hint(f"{words} {_format_ms(call['executionTime'])}")
+
+
+def _step_line(step: dict[str, Any]) -> Text:
+    line = Text("  ") + _status_mark(step["verdict"])
+    line.append(f" {step['stepNumber']}. {render.clean_line(step['description'] or step['action'], 60):<50} ")
+    took = step["verdict"].replace("_", " ") if step["duration"] is None else _format_ms(step["duration"])
+    tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
+    return line.append(f"{took}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
+
+
+def _assertion_line(one: dict[str, Any]) -> Text:
+    line = Text("  ") + _status_mark(one["result"]) + Text(f" {render.clean_line(one['description'], 100)}")
+    if one["result"] != "passed" and one["actual"]:
+        line.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
+    return line
 
 
 def _show_head(answer: dict[str, Any]) -> None:
@@ -301,11 +308,8 @@ def _show_comparison(answer: dict[str, Any]) -> None:
             f"{_format_ms(step['before'])} → {_format_ms(step['after'])} {step['change']}", style=style
         )
         render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
-    for what in ("errors", "warnings"):
-        for message in answer[what]["new"]:
-            render.say(f"  new {what[:-1]}: {render.clean_line(message, 160)}", "red")
-        for message in answer[what]["gone"]:
-            render.hint(f"  gone: {render.clean_line(message, 160)}")
+    for what in ("error", "warning"):
+        _show_messages(what, **answer[f"{what}s"])
     for one in answer["assertions"]:
         render.out.print(f"  {render.clean_line(one['description'], 100)}: {one['was']} → {one['now']}")
     for pair in answer["screenshots"]:
@@ -314,6 +318,13 @@ def _show_comparison(answer: dict[str, Any]) -> None:
         render.say(f"  step {pair['step']}, picture {pair['number']}: {words}")
     if answer.get("report"):
         render.hint(f"  side by side: {render.clean_line(answer['report'], 300)}")
+
+
+def _show_messages(what: str, new: list[str], gone: list[str], **_more: Any) -> None:
+    for message in new:
+        render.say(f"  new {what}: {render.clean_line(message, 160)}", "red")
+    for message in gone:
+        render.hint(f"  gone: {render.clean_line(message, 160)}")
 
 
 @app.command()
