@@ -1,7 +1,6 @@
 """The pages about sessions: live ones, all of them, one of them, one event, a day's activity."""
 
 import bisect
-import time
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
@@ -12,6 +11,7 @@ from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.times import DAY
 from holdfast.doors.web import overview_shapes, session_rows
+from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.changes import list_changes
 from holdfast.doors.web.screen import Screen, Visit
 
@@ -58,7 +58,7 @@ MICRO = 1_000_000
 
 def sessions_page(visit: Visit) -> dict[str, Any]:
     chosen = {name: visit.query.get(name, "") for name in CHOSEN}
-    costs = _costs(visit)
+    costs = _costs(visit, of=visit.client)
     offset = visit.number("offset")
     answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
     for row in answer["sessions"]:
@@ -97,33 +97,16 @@ def _start_of_days(days: str) -> int:
     return int(midnight.timestamp() * 1000) - (int(days) - 1) * DAY
 
 
-class _Costs:
-    """Cached, because adding up every session takes a while on a long log."""
-
-    # In seconds.
-    KEPT_S = 10.0
-
-    def __init__(self) -> None:
-        self._until = 0.0
-        self._of: object = None
-        self._known: dict[str, int] = {}
-
-    def __call__(self, visit: Visit) -> dict[str, int]:
-        if time.monotonic() > self._until or self._of is not visit.client:
-            self._known = self._look(visit)
-            self._until, self._of = time.monotonic() + self.KEPT_S, visit.client
-        return self._known
-
-    @staticmethod
-    def _look(visit: Visit) -> dict[str, int]:
-        try:
-            groups = visit.view("cost.report", by="session")["groups"]
-        except HoldfastError:
-            return {}
-        return {one["group"]: one["cost_micro_dollars"] for one in groups if one["cost_micro_dollars"] is not None}
+def _cost_by_session(visit: Visit) -> dict[str, int]:
+    try:
+        groups = visit.view("cost.report", by="session")["groups"]
+    except HoldfastError:
+        return {}
+    return {one["group"]: one["cost_micro_dollars"] for one in groups if one["cost_micro_dollars"] is not None}
 
 
-_costs = _Costs()
+# Adding up every session takes a while on a long log.
+_costs = Cached(_cost_by_session)
 
 SESSIONS_SCREEN = Screen(
     name="sessions", title="Sessions", path="/sessions", page=sessions_page, key="l", live="session. prompt. turn. permission.",
