@@ -58,8 +58,12 @@ def why(file: str, json: Json = False) -> None:
         raise typer.Exit(1)
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {len(answer['chunks'])} chunks:")
     for chunk in answer["chunks"]:
-        lines = f"{chunk['line']}-{chunk['end']}"
-        render.say(f"  {lines:<12} {chunk['kind']:<9} {render.clean_line(chunk['symbol'])}")
+        show_block(chunk)
+
+
+def show_block(block: dict[str, Any]) -> None:
+    lines = f"{block['line']}-{block['end']}"
+    render.say(f"  {lines:<12} {block['kind']:<9} {render.clean_line(block['symbol'])}")
 
 
 @index_app.command("left-out")

@@ -33,7 +33,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Find what was said, decided, fixed and learned."""
-    since = _days_ago(days) if days else 0
+    since = now_ms() - days * DAY if days else 0
     answer = answered.view(
         json, "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
     )
@@ -74,24 +74,17 @@ def _shown_status(doc: dict[str, Any]) -> str:
     return "expired" if doc["expired"] else "pinned" if doc["pinned"] else str(doc["status"])
 
 
+SHOWN = (
+    "id", "type", "kind", "status", "origin", "words_of", "importance", "times", "session", "superseded_by", "detail",
+)  # fmt: skip
+
+
 @app.command()
 def show(id: Id, json: Json = False) -> None:
     """Show one memory in full, with its source events."""
     doc = answered.view(json, "memory.show", id=id)
     render.say(render.clean_line(doc["text"], 4000), "bold")
-    for name in (
-        "id",
-        "type",
-        "kind",
-        "status",
-        "origin",
-        "words_of",
-        "importance",
-        "times",
-        "session",
-        "superseded_by",
-        "detail",
-    ):
+    for name in SHOWN:
         if doc.get(name):
             render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean_line(doc[name], 1000)))
     for event in doc["evidence"]:
@@ -273,7 +266,7 @@ def meter_line(answer: dict[str, Any]) -> str:
     if answer["use"] == "off" and not answer["waiting"]:
         return "off, no tokens used" if not answer["used"] else f"off, {answer['used']:,} tokens used today"
     count = answer["waiting"]
-    waiting = f", {count} turn{'s' if count > 1 else ''} waiting" if count else ""
+    waiting = f", {render.counted(count, 'turn')} waiting" if count else ""
     named = render.clean_line(f"{answer['use']} {answer['name']}".strip())
     return f"{named}, {answer['used']:,} of {answer['limit']:,} tokens today{waiting}"
 
@@ -317,8 +310,3 @@ def _print_memory(id: str, kind: str, at: int, text: str, status: str = "") -> N
 
 def _clean_text(text: str) -> Text:
     return Text(render.clean_line(text, 1000))
-
-
-def _days_ago(days: int) -> int:
-
-    return now_ms() - days * DAY

@@ -108,9 +108,8 @@ def import_prices(
     taken = read_import(file, _parse_day(since))
     if not dry_run:
         _save_prices(PriceList({**_own_prices().models, **taken.models}))
-    count = len(taken.models)
     would = "would be taken" if dry_run else "taken"
-    render.out.print(f"{count} {'model' if count == 1 else 'models'} {would} from {file}.")
+    render.out.print(f"{render.counted(len(taken.models), 'model')} {would} from {file}.")
 
 
 def _own_prices() -> PriceList:

@@ -124,8 +124,8 @@ def print_text(text: str) -> None:
     print(strip_controls(text), end="", flush=True)
 
 
-def counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
+def counted(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or f'{one}s'}"
 
 
 def clock_time(at_ms: int) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.core.times import time_ago
 from holdfast.doors.cli import answered, render
-from holdfast.doors.cli.index import absolute_path, index_app
+from holdfast.doors.cli.index import absolute_path, index_app, show_block
 from holdfast.doors.cli.options import Json
 
 # PATH, PATH:LINE or PATH:LINE-END.
@@ -74,8 +74,7 @@ def _show_outline(file: str, json: bool) -> None:
     answer = answered.view(json, "reindex.outline", file=absolute_path(file))
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
     for one in answer["definitions"]:
-        lines = f"{one['line']}-{one['end']}"
-        render.say(f"  {lines:<12} {one['kind']:<9} {render.clean_line(one['symbol'])}")
+        show_block(one)
 
 
 def _show_symbol(name: str, json: bool) -> None:
@@ -123,9 +122,5 @@ def _as_is(text: str) -> str:
 def _show_footer(answer: dict[str, Any]) -> None:
     age = f", indexed {time_ago(answer['at'])}" if answer["at"] else ""
     note = f" {render.clean_line(answer['note'])}." if answer["note"] else ""
-    counts = f"{_count(answer['chunks'], 'chunk')} of {_count(answer['files'], 'file')}"
+    counts = f"{render.counted(answer['chunks'], 'chunk')} of {render.counted(answer['files'], 'file')}"
     render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.cells import cell_len
-from rich.table import Table
 from rich.text import Text
 
 from holdfast import client
@@ -56,7 +54,7 @@ def who(json: Json = False) -> None:
     for row in answer["sessions"]:
         mark = Text("●" if row["needs"] else " ", style="yellow")
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
-    _print_table(table)
+    render.out.print(table)
     render.hint(_count_line(answer))
 
 
@@ -123,7 +121,7 @@ def list_sessions(
             format_known_cost(row["cost"], row["unpriced"]),
             render.clean_line(row["title"], 60),
         )
-    _print_table(table)
+    render.out.print(table)
     if answer["next"]:
         words = f"holdfast session list{' --all' if all_ else ''} --before {answer['next'][0]}:{answer['next'][1]}"
         render.hint(f"older: {render.clean_line(words)}")
@@ -148,7 +146,7 @@ def show(
         table.add_row(
             str(turn["n"]), when, how, *counts, render.clean_line(turn["prompt"] or f"({turn['origin']})", 80)
         )
-    _print_table(table)
+    render.out.print(table)
     render.out.print()
     for line in answer["summary"]["text"].splitlines():
         render.say(render.clean_line(line, 1000))
@@ -195,7 +193,7 @@ def recover(
     """Run the recovery jobs now instead of within a minute. Safe to repeat."""
     answer = answered.command(json, "sessions.recover", kind=kind)
     for name, sessions in answer.items():
-        render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
+        render.out.print(f"{name:<8} {render.counted(len(sessions), 'session')}")
 
 
 @app.command()
@@ -227,18 +225,6 @@ def _export_pieces(session: str, format_: str) -> Any:
     while answer["next"]:
         answer = client.ask_view("sessions.export", id=answer["id"], format=format_, after=answer["next"])
         yield visible(answer["text"])
-
-
-def _print_table(table: Table) -> None:
-    """On a narrow terminal only the last column is cut."""
-    *others, last = table.columns
-    # Fixed widths for all columns but the last.
-    used = 0
-    for column in others:
-        width = column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
-        used += width + render.GAP
-    last.max_width = max(render.SMALLEST_TEXT, render.out.width - used)
-    render.out.print(table)
 
 
 def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) -> None:

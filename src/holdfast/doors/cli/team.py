@@ -383,7 +383,7 @@ def revoke(
     answer = ask_as_person(
         "revoking a machine", "POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine}
     )
-    render.out.print(f"Revoked: {answer['revoked']} {'machine' if answer['revoked'] == 1 else 'machines'}.")
+    render.out.print(f"Revoked: {render.counted(answer['revoked'], 'machine')}.")
 
 
 @app.command()

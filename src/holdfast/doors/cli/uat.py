@@ -26,15 +26,11 @@ Step = Annotated[int | None, typer.Option("--step", help="The number of the step
 # Seconds a command waits for its job; comparing pictures takes longest.
 PATIENCE_S = 150.0
 MARKS = {
-    "passed": ("✓", "green"),
-    "completed": ("✓", "green"),
-    "success": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "failure": ("✗", "red"),
+    **dict.fromkeys(("passed", "completed", "success"), ("✓", "green")),
+    **dict.fromkeys(("failed", "failure"), ("✗", "red")),
+    **dict.fromkeys(("incomplete", "skipped"), ("–", "yellow")),
     "in_progress": ("…", "yellow"),
-    "incomplete": ("–", "yellow"),
     "interrupted": ("!", "yellow"),
-    "skipped": ("–", "yellow"),
     "flaky": ("~", "yellow"),
 }
 
@@ -120,8 +116,8 @@ def _show_head(answer: dict[str, Any]) -> None:
     outcome = answer["outcome"] or answer["status"]
     head = _status_mark(outcome) + Text(f" {render.clean_line(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
-    calls = render.counted(answer["calls"], "call", "calls")
-    pictures = render.counted(answer["screenshots"], "picture", "pictures")
+    calls = render.counted(answer["calls"], "call")
+    pictures = render.counted(answer["screenshots"], "picture")
     counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
     render.hint(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}")
     for remark in answer["remarks"]:
@@ -343,8 +339,8 @@ def validate(
     for one in answer["mistakes"]:
         where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
         render.say(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}")
-    looked_at = render.counted(answer["files"], "file", "files")
-    mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
+    looked_at = render.counted(answer["files"], "file")
+    mistakes = render.counted(len(answer["mistakes"]), "mistake")
     render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
     raise typer.Exit(code)
 

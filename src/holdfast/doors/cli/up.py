@@ -105,7 +105,7 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
     if reason := temporary_environment():
         render.warn(f"{reason}: the hooks stop working when that is emptied.")
     if history["files"]:
-        files = render.counted(history["files"], "file", "files")
+        files = render.counted(history["files"], "file")
         about = f"{files}, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
         todo = [*todo, f"holdfast import        (earlier sessions: {about})"]
     render.out.print("Next:")
