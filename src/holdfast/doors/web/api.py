@@ -186,8 +186,11 @@ def _register_views(routes: Routes, web_context: "WebContext", prefix: str) -> N
     routes.web.state.views = Views(web_context.client)
     for tag, addresses in ADDRESSES.items():
         for path, handler in addresses.items():
-            how = {"response_model": Answer, "responses": ERRORS, "tags": [tag]}
-            routes.add("GET", f"{prefix}/{path}", Permission.READ, handler, **how)
+            routes.add("GET", f"{prefix}/{path}", Permission.READ, handler, **_documented(tag))
+
+
+def _documented(tag: str) -> dict[str, Any]:
+    return {"response_model": Answer, "responses": ERRORS, "tags": [tag]}
 
 
 # Health of Holdfast itself.
@@ -198,9 +201,7 @@ def _register_health(routes: Routes, web_context: "WebContext", prefix: str) -> 
         """The daemon, the store, jobs and errors."""
         return json_answer(await web_context.client.run(lambda: collect_health(web_context.client)))
 
-    routes.add(
-        "GET", f"{prefix}/health", Permission.READ, health, response_model=Answer, responses=ERRORS, tags=["health"]
-    )
+    routes.add("GET", f"{prefix}/health", Permission.READ, health, **_documented("health"))
 
 
 # Commands that a page may send, each named here. Only the daemon runs them.
@@ -234,10 +235,7 @@ def _register_commands(routes: Routes, web_context: "WebContext", prefix: str) -
         request: dict[str, Any] = order.model_dump() | {"name": name}
         return json_answer(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
 
-    routes.add(
-        "POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command,
-        response_model=Answer, responses=ERRORS, tags=["commands"],
-    )  # fmt: skip
+    routes.add("POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command, **_documented("commands"))
 
 
 # Server-sent events: the log from a number on.
@@ -276,8 +274,8 @@ def _register_server(routes: Routes, web_context: "WebContext", prefix: str) -> 
         asyncio.get_running_loop().call_later(0.05, web_context.stop)
         return {"stopping": True}
 
-    routes.add("POST", f"{prefix}/link", Permission.TOKEN, link, include_in_schema=False)
-    routes.add("POST", f"{prefix}/stop", Permission.TOKEN, stop, include_in_schema=False)
+    routes.add("POST", f"{prefix}/link", Permission.TOKEN, link)
+    routes.add("POST", f"{prefix}/stop", Permission.TOKEN, stop)
 
 
 PREFIX = "/api/v1"
@@ -291,4 +289,4 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     async def openapi() -> dict[str, Any]:
         return routes.web.openapi()
 
-    routes.add("GET", f"{PREFIX}/openapi.json", Permission.READ, openapi, include_in_schema=False)
+    routes.add("GET", f"{PREFIX}/openapi.json", Permission.READ, openapi)
