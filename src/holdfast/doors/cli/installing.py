@@ -47,8 +47,8 @@ def uninstall(
     if not dry_run:
         client.authorise("uninstall")
     levels = [_chosen_level(project, user)] if project or user else ["project", "user"]
-    plans = [_taken_out(one, level, dry_run) for one, level in _removal_targets(agent, levels)]
-    plans = [plan for plan in plans if plan.changes]
+    taken_out = [_taken_out(one, level, dry_run) for one, level in _removal_targets(agent, levels)]
+    plans = [plan for plan in taken_out if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
     render.finish_as_json(json, [_plan_fields(plan, dry_run) for plan in plans])
@@ -58,9 +58,13 @@ def uninstall(
         render.out.print("Holdfast's hooks aren't installed.")
     _show_files(files)
     if whole:
-        if client.running_pid() > 0:
-            render.hint("The daemon still runs, without work: holdfast daemon stop")
-        render.hint("What was recorded stays until you erase it: holdfast erase --everything")
+        _show_what_stays()
+
+
+def _show_what_stays() -> None:
+    if client.running_pid() > 0:
+        render.hint("The daemon still runs, without work: holdfast daemon stop")
+    render.hint("What was recorded stays until you erase it: holdfast erase --everything")
 
 
 def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str]]:

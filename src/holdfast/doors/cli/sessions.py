@@ -1,6 +1,7 @@
 """`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -260,33 +261,22 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = [(name, fact(answer)) for name, fact in FACTS]
+    return [(name, value) for name, value in facts if value]
+
+
+def _state_text(answer: dict[str, Any]) -> str:
     # The end is shown already; the rest follows it.
     imported = answer["detail"] == "import"
     words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
-    tokens = answer["tokens"]
-    spent = (
-        "–" if tokens is None else ", ".join(f"{_count_text(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
-    )
-    process = answer["process"] or {}
-    facts = [
-        ("session", answer["id"]),
-        ("title", answer["title"]),
-        ("agent", f"{answer['agent']} {answer['model']}".strip()),
-        ("project", f"{answer['project']}{' on ' + answer['branch'] if answer['branch'] else ''}"),
-        ("state", f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"),
-        ("started", f"{time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
-        ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(render.counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
-        ("duration", format_duration(answer["duration_ms"])),
-        ("tokens", spent),
-        ("cost", _cost_text(answer)),
-        ("gates", f"open: {', '.join(answer['gates'])}" if answer["gates"] else "none open"),
-        ("subagents", str(answer["lanes_seen"]) if answer["lanes_seen"] else ""),
-        ("from", f"{answer['parent']} ({answer['parent_reason']})" if answer["parent"] else ""),
-        ("to", ", ".join(answer["children"])),
-    ]  # fmt: skip
-    return [(name, value) for name, value in facts if value]
+    return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+
+
+def _tokens_text(answer: dict[str, Any]) -> str:
+    if answer["tokens"] is None:
+        return "–"
+    return ", ".join(f"{_count_text(n)} {name.replace('_', ' ')}" for name, n in answer["tokens"].items() if n)
 
 
 def _cost_text(answer: dict[str, Any]) -> str:
@@ -325,3 +315,23 @@ WORK = (
 
 def _count_text(n: int | None) -> str:
     return UNTOLD if n is None else format_count(n)
+
+
+FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("session", lambda one: one["id"]),
+    ("title", lambda one: one["title"]),
+    ("agent", lambda one: f"{one['agent']} {one['model']}".strip()),
+    ("project", lambda one: f"{one['project']}{' on ' + one['branch'] if one['branch'] else ''}"),
+    ("state", _state_text),
+    ("started", lambda one: f"{time_ago(one['started_at'], one['now'])} ({one['origin'] or 'unseen'})"),
+    ("process", lambda one: f"{one['process']['name']} {one['process']['pid']}" if one["process"] else "not known"),
+    ("work", lambda one: ", ".join(render.counted(one[name], *words) for name, *words in WORK if one[name])),
+    ("duration", lambda one: format_duration(one["duration_ms"])),
+    ("tokens", _tokens_text),
+    ("cost", _cost_text),
+    ("gates", lambda one: f"open: {', '.join(one['gates'])}" if one["gates"] else "none open"),
+    ("subagents", lambda one: str(one["lanes_seen"] or "")),
+    ("from", lambda one: f"{one['parent']} ({one['parent_reason']})" if one["parent"] else ""),
+    ("to", lambda one: ", ".join(one["children"])),
+)
+"""What `session show` says first, in this order; empty ones are left out."""

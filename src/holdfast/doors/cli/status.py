@@ -35,11 +35,7 @@ def show_overview() -> None:
 
 def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
-    answer = _ask_status()
-    obstacle = "" if answer else daemon_obstacle()
-    if not answer and not obstacle:
-        # One that failed before may have started just now.
-        answer = _ask_status()
+    answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
     meter = _model_meter() if pid else {}
     installed = installing.where_installed()
@@ -49,13 +45,21 @@ def status(json: Json = False) -> None:
     if answer:
         _show_store(answer)
     render.out.print(_hooks_line(installed))
-    if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
+    if any(meter.get(name) for name in ("used", "waiting")) or meter.get("use", "off") != "off":
         render.out.print(f"model    {memory.meter_line(meter)}")
     for warning in _warnings(answer, meter):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
     render.hint(next_step(answer, bool(installed)))
+
+
+def _status_or_obstacle() -> tuple[dict[str, Any], str]:
+    """The daemon's status, or why there is none; neither if it is not running and could be."""
+    answer = _ask_status()
+    obstacle = "" if answer else daemon_obstacle()
+    # A daemon that failed before may have started just now.
+    return answer or ({} if obstacle else _ask_status()), obstacle
 
 
 def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:

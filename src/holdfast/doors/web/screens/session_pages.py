@@ -228,14 +228,14 @@ def event_page(visit: Visit) -> dict[str, Any]:
     data, payload = event["data"], _decode_payload(event["body"])
     tool_input = payload.get("tool_input") or data.get("input") or {}
     edits = list_changes(tool_input) or list_changes(data.get("input"))
-    facts = {name: value for name, value in data.items() if value and name not in HIDDEN | QUIET}
+    facts = [(name, _short_text(data[name])) for name in data if data[name] and name not in HIDDEN | QUIET]
     return {
         "event": event,
         "data": data,
         "given": _input_fields(tool_input, bool(edits)),
         "changes": edits,
-        "texts": [(name, data[name]) for name in LONG if isinstance(data.get(name), str) and data[name]],
-        "facts": [(name, _short_text(value)) for name, value in facts.items()],
+        "texts": [(name, data[name]) for name in LONG if data.get(name) and isinstance(data[name], str)],
+        "facts": facts,
         "raw": _indented(payload) or event["body"],
     }
 
