@@ -39,5 +39,5 @@ def test_a_page_of_the_log_is_before_or_after_an_event() -> None:
 
 @pytest.mark.parametrize("word", ["%%%", "AAAA", "!", "é"])
 def test_what_is_no_cursor_is_refused(word: str) -> None:
-    with pytest.raises(CommandRefused, match="not valid"):
+    with pytest.raises(CommandRefused, match="this cursor is not valid"):
         decode_cursor(word)

@@ -78,19 +78,22 @@ def _show_blame(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
     if not turn:
         _print_row("session", f"unknown: {answer['why_unknown']}" if answer["why_unknown"] else "unknown")
         return
-    how = "wrote this line" if answer["how"] == "edit" else "made the commit"
-    if answer.get("rewritten_from") and answer["how"] != "edit":
-        how = f"made it as {answer['rewritten_from'][:12]}; rewritten outside of a session since"
     when = time_ago(turn["at"]) if turn["at"] else "at an unknown time"
-    _print_row(
-        "session",
-        f"{turn['session']} ({turn['agent'] or 'unknown agent'}), turn {turn['number'] or '–'}, {when}, {how}",
-    )
+    agent, number = turn["agent"] or "unknown agent", turn["number"] or "–"
+    _print_row("session", f"{turn['session']} ({agent}), turn {number}, {when}, {_kind_of_proof(answer)}")
     _print_row("prompt", turn["prompt"] or "–")
     _print_row("reason", turn["reason"] or "– (no answer on record)")
     for work in answer["work"]:
         _print_row("work", f"turn {work['number']}: {work['prompt']}")
     _print_row("more", f"holdfast session show {turn['session'][:8]}")
+
+
+def _kind_of_proof(answer: dict[str, Any]) -> str:
+    if answer["how"] == "edit":
+        return "wrote this line"
+    if commit := answer.get("rewritten_from"):
+        return f"made it as {commit[:12]}; rewritten outside of a session since"
+    return "made the commit"
 
 
 def _print_row(label: str, text: str) -> None:

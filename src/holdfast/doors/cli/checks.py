@@ -36,11 +36,9 @@ def list_checks(
     verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
 ) -> None:
     """List the latest run of each check here, newest first, and whether it is valid for the current content."""
-    from holdfast import client
-    from holdfast.doors.cli import render
+    from holdfast.doors.cli import answered, render
 
-    answer = client.ask_view("checks.list", kind=kind, verdict=verdict)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "checks.list", kind=kind, verdict=verdict)
     if not answer["runs"]:
         render.out.print("No check ran here that Holdfast saw.")
     else:

@@ -29,20 +29,24 @@ Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
     """Show every setting in force here, with its origin."""
     resolved = open_settings().for_project(client.current_project())
-    entries = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
-    rows = [(name, _without_secrets(value), origin) for name, value, origin in entries]
+    flat = resolved.flat()
+    rows = [(name, _without_secrets(value), str(origin)) for name, value, origin in flat if name.startswith(section)]
     values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
     render.finish_as_json(json, {"settings": values, "notices": [str(n) for n in resolved.notices]})
-    shown = rows if section else [row for row in rows if not _is_quiet(row)]
+    _print_settings(rows, everything=bool(section))
+    for notice in resolved.notices:
+        render.warn(notice)
+
+
+def _print_settings(rows: list[tuple[str, Any, str]], *, everything: bool) -> None:
+    shown = rows if everything else [row for row in rows if not _is_quiet(row)]
     table = render.plain_table("setting", "value")
     for name, value, origin in shown:
         line = Text(render.clean_line(_format_value(value), 60) or '""')
         table.add_row(name, line if origin == DEFAULT else line.append(f"  {origin}", style="dim"))
     render.out.print(table)
     if left_out := len(rows) - len(shown):
-        render.out.print(Text(f"and {left_out} defaults of requirements: holdfast config show gates", style="dim"))
-    for notice in resolved.notices:
-        render.out.print(Text(f"! {notice}", style="yellow"))
+        render.hint(f"and {left_out} defaults of requirements: holdfast config show gates")
 
 
 def _is_quiet(row: tuple[str, Any, str]) -> bool:
@@ -66,7 +70,7 @@ def set_setting(
     notices = set_value(settings, layer, name, parsed, project=project)
     render.out.print(f"{name} = {render.clean_line(_without_secrets(value))} in {settings.file(layer, project)}")
     for notice in notices:
-        render.out.print(Text(str(notice)))
+        render.say(str(notice))
 
 
 @app.command()
@@ -97,7 +101,7 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
         return
     content = path.read_bytes()
     # Shown before the question: the person trusts this exact content.
-    render.out.print(Text(content.decode("utf-8", "replace")))
+    render.say(content.decode("utf-8", "replace"))
     if not yes:
         typer.confirm(f"Trust this content of {path}?", abort=True)
     trusting.trust_file(path, content)

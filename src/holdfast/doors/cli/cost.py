@@ -18,7 +18,7 @@ from holdfast.analysis.usage.report import (
 )
 from holdfast.core.ids import session_alias
 from holdfast.core.times import now_ms, parse_moment
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json, OfAgent, OfProject, OfThisProject
 from holdfast.doors.cli.price import price_app
 
@@ -45,11 +45,10 @@ def cost(
     """Show what sessions cost, as far as agents report it. Unknown values are shown as –."""
     now = now_ms()
     root = client.current_project() if here else str(Path(project).expanduser().absolute()) if project else ""
-    answer = client.ask_view(
-        "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
+    answer = answered.view(
+        json,        "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
         since=parse_moment(since, now) if since else 0, until=parse_moment(until, now) if until else 0,
     )  # fmt: skip
-    render.finish_as_json(json, answer)
     if not answer["groups"]:
         if any((root, agent, session, model, branch, since, until)):
             render.out.print("No token use on record fits that. All of it: holdfast cost")
@@ -70,7 +69,7 @@ def _print_report(answer: dict[str, Any]) -> None:
     )
     render.out.print(table)
     for note in answer["notes"]:
-        render.out.print(Text(render.clean_line(note, 500), style="yellow"))
+        render.say(render.clean_line(note, 500), "yellow")
 
 
 def group_name(by: str, group: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import webbrowser
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -16,9 +16,6 @@ from holdfast.core.errors import CommandRefused
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 from holdfast.doors.cli.web_options import needs_web, port_or_default
-
-if TYPE_CHECKING:
-    pass
 
 START_S = 20.0
 

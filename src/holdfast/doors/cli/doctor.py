@@ -40,7 +40,7 @@ def doctor(
 def _show_findings(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> None:
     show_agents(agents)
     for line in repaired:
-        render.out.print(Text(f"repaired  {line}", style="green"))
+        render.say(f"repaired  {line}", "green")
     # A step shown with its agent is not repeated here.
     shown = {step.text for one in agents for step in one.steps if not step.done}
     for finding in (one for one in left if one.problem not in shown):

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.core.times import format_bytes
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 
 event_app = typer.Typer(help="Look at the log.", no_args_is_help=True)
@@ -30,8 +30,7 @@ def list_events(
 ) -> None:
     """List the newest events, oldest first."""
     session = _full_id(session)
-    page = client.ask_view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
-    render.finish_as_json(json, page)
+    page = answered.view(json, "log.events", session=session, limit=limit, before=before, kinds=kind or [])
     for event in page["events"]:
         render.out.print(render.event_line(event))
     if not page["events"]:
@@ -39,7 +38,7 @@ def list_events(
     elif page["next"]:
         only = f" --session {session}" if session else ""
         more = f"older: holdfast event list{only} --before {page['next']['before']}"
-        render.out.print(Text(render.clean_line(more), style="dim"))
+        render.hint(render.clean_line(more))
 
 
 @event_app.command()
@@ -66,15 +65,14 @@ def tail(
 @event_app.command()
 def show(seq: int, json: Json = False) -> None:
     """Show one event with all its fields."""
-    event = client.ask_view("log.event", seq=seq)
-    render.finish_as_json(json, event)
+    event = answered.view(json, "log.event", seq=seq)
     render.out.print(render.event_line(event))
     for name, value in event["data"].items():
         render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean_line(value, 2000)))
     if event["body"]:
         size_note = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
-        render.out.print(Text(f"  body{size_note}:", style="dim"))
-        render.out.print(Text("  " + render.clean_line(event["body"], 4000)))
+        render.hint(f"  body{size_note}:")
+        render.say("  " + render.clean_line(event["body"], 4000))
 
 
 def _full_id(session: str) -> str:

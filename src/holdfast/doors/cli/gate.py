@@ -4,7 +4,7 @@ import re
 import select
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -14,9 +14,12 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.git_context import locate
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 from holdfast.settings.trust import is_file_trusted, trust_file
+
+if TYPE_CHECKING:
+    from holdfast.settings import SettingsCache
 
 app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
 
@@ -67,12 +70,10 @@ def status(session: Session = "", json: Json = False) -> None:
     if not answer["requirements"]:
         render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
     for notice in (*answer["attention"], *answer["notices"]):
-        render.out.print(Text(f"! {render.clean_line(notice, 400)}", style="yellow"))
+        render.warn(render.clean_line(notice, 400))
     others = [one for one in answer["sessions"] if one["id"] != answer["session"]]
     if others:
-        render.out.print(
-            Text("also alive here: " + ", ".join(f"{o['alias']} ({o['agent']})" for o in others), style="dim")
-        )
+        render.hint("also alive here: " + ", ".join(f"{o['alias']} ({o['agent']})" for o in others))
 
 
 def agent_enforcement(agent: str) -> dict[str, str]:
@@ -121,8 +122,7 @@ def _requirement_line(one: dict[str, Any]) -> Text:
 @app.command("list")
 def list_requirements(json: Json = False) -> None:
     """List the requirements of this project, and those that could be enabled."""
-    answer = client.ask_view("gates.list")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "gates.list")
     table = render.plain_table("requirement", "type", "scope", "refuses", "resolved by")
     for one in answer["requirements"]:
         moments = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
@@ -130,7 +130,7 @@ def list_requirements(json: Json = False) -> None:
     render.out.print(table)
     for label, names in (("disabled", answer["disabled"]), ("built in, off", answer["built_in"])):
         if names:
-            render.out.print(Text(f"{label}: {', '.join(names)}", style="dim"))
+            render.hint(f"{label}: {', '.join(names)}")
 
 
 @app.command()
@@ -207,8 +207,7 @@ def pause(
     args = _caller_context(
         seconds=parse_duration(duration), everywhere=everywhere, session_only=session_only, why=why, code=code
     )
-    answer = client.run_command("gates.pause", **args)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "gates.pause", **args)
     until = f"until {render.clock_time(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
     render.out.print(f"gates are paused in {answer['where']}, {until}")
 
@@ -216,8 +215,7 @@ def pause(
 @app.command()
 def resume(json: Json = False) -> None:
     """End a pause: the gates refuse again."""
-    answer = client.run_command("gates.resume", **_caller_context())
-    render.finish_as_json(json, answer)
+    answered.command(json, "gates.resume", **_caller_context())
     render.out.print("gates are active again")
 
 
@@ -232,21 +230,19 @@ def accept(
         return
     render.out.print("The settings require less than what is in force:")
     for difference in differences:
-        render.out.print(Text(f"  {render.clean_line(difference, 400)}", style="yellow"))
+        render.say(f"  {render.clean_line(difference, 400)}", "yellow")
     if not yes and not typer.confirm("Accept this?"):
         client.run_command("gates.keep", **_caller_context())
         render.out.print("Not accepted. The current requirements stay in force.")
         raise typer.Exit(1)
-    answer = client.run_command("gates.accept", **_caller_context(code=code))
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "gates.accept", **_caller_context(code=code))
     render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
 
 
 @app.command()
 def codes(json: Json = False) -> None:
     """Show one-time codes that prove a person asked. Only in your own terminal."""
-    answer = client.ask_view("gates.codes")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "gates.codes")
     for one in answer["codes"]:
         render.out.print(f"{one['code']}  {render.clean_line(one['act'], 120)}  ({render.clean_line(one['why'], 120)})")
     if not answer["codes"]:
@@ -256,25 +252,23 @@ def codes(json: Json = False) -> None:
 @app.command()
 def prune(json: Json = False) -> None:
     """Remove the state of branches that git no longer knows."""
-    answer = client.run_command("gates.prune", **_caller_context())
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "gates.prune", **_caller_context())
     render.out.print(f"pruned: {', '.join(answer['pruned'])}" if answer["pruned"] else "nothing to prune")
 
 
 @app.command()
 def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
     """Explain why a call was refused or allowed."""
-    answer = client.ask_view("gates.explain", **_caller_context(seq=seq))
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "gates.explain", **_caller_context(seq=seq))
     what = answer["what"] if isinstance(answer["what"], str) else ", ".join(answer["what"])
     render.out.print(
         f"{answer['seq']}  {render.clock_time(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean_line(what, 100)}"
     )
-    render.out.print(Text(f"answer then: {answer['verdict']}", style="bold"))
+    render.say(f"answer then: {answer['verdict']}", "bold")
     for reason in (*answer["reasons"], *answer["notices"]):
         for line in reason.splitlines():
-            render.out.print(Text(f"  {render.clean_line(line, 300)}"))
-    render.out.print(Text("by today's rules, knowing what was known then:", style="dim"))
+            render.say(f"  {render.clean_line(line, 300)}")
+    render.hint("by today's rules, knowing what was known then:")
     for one in answer["requirements"]:
         render.out.print(_requirement_line({**one, "until": 0, "triggered": one["about"]}))
 
@@ -288,10 +282,9 @@ def replay(
 ) -> None:
     """Show what a rule set would have refused in recorded sessions."""
     rules = _read_rules(settings) if settings else None
-    answer = client.ask_view(
-        "gates.replay", **_caller_context(seconds=parse_duration(since), settings=rules, everywhere=everywhere)
+    answer = answered.view(
+        json, "gates.replay", **_caller_context(seconds=parse_duration(since), settings=rules, everywhere=everywhere)
     )
-    render.finish_as_json(json, answer)
     calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
     render.out.print(f"{calls} and {stops} would have been refused by {', '.join(answer['rules']) or 'no rule'}.")
     for case in answer["cases"][:40]:
@@ -300,7 +293,7 @@ def replay(
         line.append(f"  {', '.join(case['requirements'])}", style="yellow")
         render.out.print(line)
     if answer["cases"]:
-        render.out.print(Text(f"open one: holdfast gate explain {answer['cases'][0]['seq']}", style="dim"))
+        render.hint(f"open one: holdfast gate explain {answer['cases'][0]['seq']}")
 
 
 def _read_rules(file: Path) -> dict[str, Any]:
@@ -322,7 +315,7 @@ def verify(json: Json = False) -> None:
     render.finish_as_json(json, answer, code)
     render.out.print(f"{answer['requirements']} requirements, {len(answer['problems'])} problems")
     for problem in answer["problems"]:
-        render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
+        render.warn(render.clean_line(problem, 400))
     raise typer.Exit(code)
 
 
@@ -337,15 +330,29 @@ def init(
 ) -> None:
     """Write initial requirements into a settings file: fitted to this project, or a preset. Existing content stays."""
     from holdfast.app import open_settings
-    from holdfast.settings.edit import set_value
 
     presets = client.ask_view("gates.presets")
     chosen = _choose_requirements(presets, preset, with_ or [])
-    useless = {
-        name: skills for name, skills in presets["missing"].items() if name in chosen and name not in (with_ or [])
-    }
+    useless = _without_skills(chosen, presets["missing"], with_ or [])
     chosen = {name: rule for name, rule in chosen.items() if name not in useless}
-    cache = open_settings()
+    file, added = _write_requirements(open_settings(), layer, chosen)
+    path = str(file)
+    render.finish_as_json(json, {"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
+    render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
+    for name, skills in useless.items():
+        render.hint(f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)")
+    _say_what_follows()
+
+
+def _without_skills(chosen: dict[str, Any], missing: dict[str, list[str]], wanted: list[str]) -> dict[str, list[str]]:
+    """Chosen requirements whose skill was not found, except those asked for by name."""
+    return {name: skills for name, skills in missing.items() if name in chosen and name not in wanted}
+
+
+def _write_requirements(cache: "SettingsCache", layer: str, chosen: dict[str, Any]) -> tuple[Path, list[str]]:
+    """The file, and the names that were not in force before."""
+    from holdfast.settings.edit import set_value
+
     project = "" if layer == "user" else client.current_project()
     here = cache.settings.load(project)["gates"].requirements
     added = [name for name in chosen if name not in here]
@@ -355,16 +362,7 @@ def init(
         set_value(cache.settings, layer, f"requirements.{name}", chosen[name], project=project)
     if trusts:
         trust_file(file)
-    path = str(file)
-    render.finish_as_json(json, {"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
-    render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
-    for name, skills in useless.items():
-        render.out.print(
-            Text(
-                f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)", style="dim"
-            )
-        )
-    _say_what_follows()
+    return file, added
 
 
 def _is_ones_own(file: Path) -> bool:
@@ -382,18 +380,20 @@ def _is_ones_own(file: Path) -> bool:
 def _say_what_follows() -> None:
     """Report whether everything works, and what it would have refused in last week's sessions."""
     for problem in client.ask_view("gates.verify", **_caller_context())["problems"]:
-        render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
+        render.warn(render.clean_line(problem, 400))
     answer = client.ask_view("gates.replay", **_caller_context(seconds=parse_duration("7d")))
     if answer["calls"] or answer["stops"]:
         calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
         render.out.print(
             f"In the last 7 days it would have refused {calls} and {stops}: holdfast gate replay --since 7d"
         )
-    render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
+    render.hint("See: holdfast gate status · try it on the past: holdfast gate replay")
 
 
-def _asked_preset() -> str:
+def _asked_preset(presets: dict[str, Any]) -> str:
     """Ask a person, or read the answer from a pipe; a script without input is not blocked."""
+    for name, rules in presets.items():
+        render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
     if sys.stdin.isatty():
         return str(typer.prompt("Which preset", default="fitting"))
     # An agent's shell may leave a pipe open that nobody writes to.
@@ -403,9 +403,7 @@ def _asked_preset() -> str:
 
 def _choose_requirements(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
-        for name, rules in presets["presets"].items():
-            render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
-        preset = _asked_preset()
+        preset = _asked_preset(presets["presets"])
     if preset and preset not in presets["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(presets['presets'])}.")
     if unknown := [name for name in more if name not in presets["built_in"]]:

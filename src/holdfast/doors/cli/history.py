@@ -9,7 +9,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.core.ids import session_alias
 from holdfast.core.times import now_ms, parse_moment
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.blame import blame
 from holdfast.doors.cli.event import event_app
 from holdfast.doors.cli.options import Json, OfAgent, OfProject, OfThisProject
@@ -44,8 +44,7 @@ def history(
         "project": _project_filter(project, here), "agent": agent, "session": session, "tool": tool, "file": file,
         "kinds": kind or [], "failed": failed, "since": parse_moment(since, now_ms()) if since else 0, "before": before,
     }  # fmt: skip
-    answer = client.ask_view("log.history", query=" ".join(query or ()), limit=limit, **filters)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "log.history", query=" ".join(query or ()), limit=limit, **filters)
     for hit in answer["hits"]:
         _show_hit(hit, answer["words"])
     _show_footer(answer, is_narrowed=any(filters.values()))

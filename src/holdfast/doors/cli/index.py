@@ -4,11 +4,10 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from holdfast import client
 from holdfast.core.times import format_bytes, time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 
 
@@ -53,24 +52,26 @@ def rebuild(wait: Wait = True, json: Json = False) -> None:
 @index_app.command()
 def why(file: str, json: Json = False) -> None:
     """Show whether a file is indexed, with its chunks, or why not."""
-    answer = client.ask_view("reindex.why", file=absolute_path(file))
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.why", file=absolute_path(file))
     if not answer["indexed"]:
         render.out.print(f"{render.clean_line(answer['path'])} is not in the index: {answer['reason']}.")
         raise typer.Exit(1)
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {len(answer['chunks'])} chunks:")
     for chunk in answer["chunks"]:
-        lines = f"{chunk['line']}-{chunk['end']}"
-        render.out.print(Text(f"  {lines:<12} {chunk['kind']:<9} {render.clean_line(chunk['symbol'])}"))
+        show_block(chunk)
+
+
+def show_block(block: dict[str, Any]) -> None:
+    lines = f"{block['line']}-{block['end']}"
+    render.say(f"  {lines:<12} {block['kind']:<9} {render.clean_line(block['symbol'])}")
 
 
 @index_app.command("left-out")
 def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
     """List files that are not indexed, with the reason."""
-    answer = client.ask_view("reindex.left_out", limit=limit)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.left_out", limit=limit)
     for one in answer:
-        render.out.print(Text(f"{one['reason']:<24} {render.clean_line(one['path'])}"))
+        render.say(f"{one['reason']:<24} {render.clean_line(one['path'])}")
 
 
 @index_app.command()
@@ -167,6 +168,4 @@ def _show_runs(answer: dict[str, Any]) -> None:
     for one in answer["runs"]:
         what = one.get("status") or f"{one['decision']} ({one['reason']})"
         kind = one["kind"].partition(".")[2]
-        render.out.print(
-            Text(f"  {render.clock_time(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean_line(what)}")
-        )
+        render.say(f"  {render.clock_time(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean_line(what)}")

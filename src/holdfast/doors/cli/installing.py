@@ -1,11 +1,11 @@
 """`install` and `uninstall`: adds hooks to the agents' settings and removes them exactly."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.syntax import Syntax
-from rich.text import Text
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -46,12 +46,9 @@ def uninstall(
     """Remove the hooks. Each file is restored exactly."""
     if not dry_run:
         client.authorise("uninstall")
-    named = [AGENTS[agent]] if agent in AGENTS else chosen_agents(agent) if agent else list(AGENTS.values())
-    where = [_chosen_level(project, user)] if project or user else ["project", "user"]
-    # In reverse order, so that each finds its file as it left it.
-    targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in install_levels(a)]
-    plans = [_taken_out(a, level, dry_run) for a, level in targets]
-    plans = [plan for plan in plans if plan.changes]
+    levels = [_chosen_level(project, user)] if project or user else ["project", "user"]
+    taken_out = [_taken_out(one, level, dry_run) for one, level in _removal_targets(agent, levels)]
+    plans = [plan for plan in taken_out if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
     render.finish_as_json(json, [_plan_fields(plan, dry_run) for plan in plans])
@@ -60,10 +57,23 @@ def uninstall(
     if not plans:
         render.out.print("Holdfast's hooks aren't installed.")
     _show_files(files)
-    if whole and client.running_pid() > 0:
-        render.out.print(Text("The daemon still runs, without work: holdfast daemon stop", style="dim"))
     if whole:
-        render.out.print(Text("What was recorded stays until you erase it: holdfast erase --everything", style="dim"))
+        _show_what_stays()
+
+
+def _show_what_stays() -> None:
+    if client.running_pid() > 0:
+        render.hint("The daemon still runs, without work: holdfast daemon stop")
+    render.hint("What was recorded stays until you erase it: holdfast erase --everything")
+
+
+def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str]]:
+    """In reverse order of the installation, so that each finds its file as it left it."""
+    named = chosen_agents(agent) if agent else list(AGENTS.values())
+    for level in levels:
+        for one in reversed(with_tools(named, level)):
+            if level in install_levels(one):
+                yield one, level
 
 
 def _show_files(files: TakenOut) -> None:
@@ -139,7 +149,7 @@ def _show_plan(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
     elif put_in:
         render.out.print(f"{plan.agent}: hooks put into {plan.path}. Sessions that begin now are on record.")
         if (setup := AGENTS[plan.agent].setup) and setup.afterwards:
-            render.out.print(Text(f"  {setup.afterwards}", style="dim"))
+            render.hint(f"  {setup.afterwards}")
     else:
         render.out.print(f"{plan.agent}: hooks taken out of {plan.path}.")
 

@@ -19,7 +19,7 @@ from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import pids_marked
 from holdfast.core.times import time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 from holdfast.doors.lease_client import TTL_S, acquire_lease, leases_held_above, release_lease
 
@@ -64,16 +64,16 @@ def release(
     json: Json = False,
 ) -> None:
     """Give a lease back."""
-    answer = client.run_command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
-    render.finish_as_json(json, answer)
+    answer = answered.command(
+        json, "project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force
+    )
     render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
 
 
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
     """List holders and waiters."""
-    answer = client.ask_view("project.leases")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "project.leases")
     if not answer["leases"]:
         render.out.print("Nothing is held.")
     for lease in answer["leases"]:

@@ -1,14 +1,11 @@
 """`holdfast mcp`: Holdfast's tools for agents."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast import client
 from holdfast.doors.cli import render
-
-if TYPE_CHECKING:
-    pass
 
 
 def mcp(

@@ -8,7 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.core.errors import CommandRefused
 from holdfast.core.times import DAY, now_ms, time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json
 
 app = typer.Typer(help="Search, add, confirm and forget memories.", no_args_is_help=True)
@@ -33,11 +33,10 @@ def search(
     json: Json = False,
 ) -> None:
     """Find what was said, decided, fixed and learned."""
-    since = _days_ago(days) if days else 0
-    answer = client.ask_view(
-        "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
+    since = now_ms() - days * DAY if days else 0
+    answer = answered.view(
+        json, "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
     )
-    render.finish_as_json(json, answer)
     for hit in answer["hits"]:
         _print_memory(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
     if not answer["hits"]:
@@ -60,8 +59,7 @@ def list_memories(
 ) -> None:
     """List the newest memories of this project."""
     wanted_status = "candidate" if candidates else status
-    answer = client.ask_view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
     for doc in answer["observations"]:
         _print_memory(doc["id"], doc["type"], doc["at"], doc["text"], _shown_status(doc))
     if not answer["observations"]:
@@ -76,25 +74,17 @@ def _shown_status(doc: dict[str, Any]) -> str:
     return "expired" if doc["expired"] else "pinned" if doc["pinned"] else str(doc["status"])
 
 
+SHOWN = (
+    "id", "type", "kind", "status", "origin", "words_of", "importance", "times", "session", "superseded_by", "detail",
+)  # fmt: skip
+
+
 @app.command()
 def show(id: Id, json: Json = False) -> None:
     """Show one memory in full, with its source events."""
-    doc = client.ask_view("memory.show", id=id)
-    render.finish_as_json(json, doc)
-    render.out.print(Text(render.clean_line(doc["text"], 4000), style="bold"))
-    for name in (
-        "id",
-        "type",
-        "kind",
-        "status",
-        "origin",
-        "words_of",
-        "importance",
-        "times",
-        "session",
-        "superseded_by",
-        "detail",
-    ):
+    doc = answered.view(json, "memory.show", id=id)
+    render.say(render.clean_line(doc["text"], 4000), "bold")
+    for name in SHOWN:
         if doc.get(name):
             render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean_line(doc[name], 1000)))
     for event in doc["evidence"]:
@@ -104,8 +94,7 @@ def show(id: Id, json: Json = False) -> None:
 @app.command()
 def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
     """Show what was said before and after it."""
-    answer = client.ask_view("memory.around", id=id, limit=limit)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "memory.around", id=id, limit=limit)
     for one in answer["said"]:
         _print_memory(one["id"], one["kind"], one["at"], one["text"])
 
@@ -161,10 +150,8 @@ def review(everywhere: Everywhere = False) -> None:
     for number, doc in enumerate(waiting, 1):
         _print_memory(doc["id"], doc["type"], doc["at"], doc["text"])
         if doc["detail"]:
-            render.out.print(Text(f"  {render.clean_line(doc['detail'], 300)}", style="yellow"))
-        render.out.print(
-            Text(f"  {number} of {len(waiting)}   k keep   c change   d drop   s skip   q quit", style="dim")
-        )
+            render.say(f"  {render.clean_line(doc['detail'], 300)}", "yellow")
+        render.hint(f"  {number} of {len(waiting)}   k keep   c change   d drop   s skip   q quit")
         if not _review_candidate(doc):
             return
 
@@ -252,11 +239,10 @@ def injected(
     json: Json = False,
 ) -> None:
     """Show what was injected from memory, word for word."""
-    answer = client.ask_view("memory.injected", session=session, limit=limit, everywhere=everywhere)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "memory.injected", session=session, limit=limit, everywhere=everywhere)
     for one in answer["injected"]:
         head = f"{render.clock_time(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
-        render.out.print(Text(render.clean_line(f"{head}, {one['tokens']} tokens"), style="dim"))
+        render.hint(render.clean_line(f"{head}, {one['tokens']} tokens"))
         for words in one["text"].split("\n"):
             render.out.print(Text("  ") + _clean_text(words))
     if not answer["injected"]:
@@ -266,16 +252,13 @@ def injected(
 @app.command()
 def meter(json: Json = False) -> None:
     """Show what the model that reads finished turns cost, if one is enabled."""
-    answer = client.ask_view("memory.meter")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "memory.meter")
     render.out.print(meter_line(answer))
     for day in answer["days"]:
         failed = f", {day['failed']} failed" if day["failed"] else ""
         render.out.print(f"  {_format_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
     if answer["error"]:
-        render.out.print(
-            Text(f"! {render.clean_line(answer['error'])}; again {_time_until(answer['next_at'])}", style="yellow")
-        )
+        render.warn(f"{render.clean_line(answer['error'])}; again {_time_until(answer['next_at'])}")
 
 
 def meter_line(answer: dict[str, Any]) -> str:
@@ -283,7 +266,7 @@ def meter_line(answer: dict[str, Any]) -> str:
     if answer["use"] == "off" and not answer["waiting"]:
         return "off, no tokens used" if not answer["used"] else f"off, {answer['used']:,} tokens used today"
     count = answer["waiting"]
-    waiting = f", {count} turn{'s' if count > 1 else ''} waiting" if count else ""
+    waiting = f", {render.counted(count, 'turn')} waiting" if count else ""
     named = render.clean_line(f"{answer['use']} {answer['name']}".strip())
     return f"{named}, {answer['used']:,} of {answer['limit']:,} tokens today{waiting}"
 
@@ -307,11 +290,10 @@ def handoff(
     json: Json = False,
 ) -> None:
     """Prepare a session's work: the next agent that starts in this project receives it, once."""
-    answer = client.run_command("memory.handoff", session=session, note=note)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "memory.handoff", session=session, note=note)
     for words in answer["text"].split("\n"):
         render.out.print(_clean_text(words))
-    render.out.print(Text("The next session that starts here receives this, once.", style="dim"))
+    render.hint("The next session that starts here receives this, once.")
 
 
 def _show_change(doc: dict[str, Any], how: str, json: bool) -> None:
@@ -328,8 +310,3 @@ def _print_memory(id: str, kind: str, at: int, text: str, status: str = "") -> N
 
 def _clean_text(text: str) -> Text:
     return Text(render.clean_line(text, 1000))
-
-
-def _days_ago(days: int) -> int:
-
-    return now_ms() - days * DAY

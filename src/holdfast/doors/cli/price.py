@@ -12,6 +12,7 @@ from holdfast.analysis.usage.prices import (
     OWN_PRICES,
     Price,
     PriceList,
+    PriceTable,
     Rates,
     encode_prices,
     load_table,
@@ -40,12 +41,7 @@ def own_file() -> Path:
 def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", json: Json = False) -> None:
     """Show every known price and its date."""
     prices = load_table(own_file())
-    # A model has several spellings; the first one with a price is shown.
-    names = [name for name in names_of(model) if name in prices.models][:1] if model else sorted(prices.models)
-    if model and not names:
-        fix = f"Set one: holdfast price set {model} --input N --output N"
-        raise CommandRefused(f"no price is known for {model}", fix=fix)
-    rows = [(name, price, name in prices.own) for name in names for price in prices.models[name]]
+    rows = [(name, price, name in prices.own) for name in _named_models(prices, model) for price in prices.models[name]]
     render.finish_as_json(json, [{"model": name, "own": own, **_price_fields(price)} for name, price, own in rows])
     table = render.plain_table("model", "from", "input", "output", "cache read", "write 5m", "write 1h", "")
     for name, price, own in rows:
@@ -53,6 +49,17 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
         if price.long:
             table.add_row("", f"> {price.long.over:,}", *_format_rates(price.long), "")
     render.out.print(table)
+
+
+def _named_models(prices: PriceTable, model: str) -> list[str]:
+    """A model has several spellings; the first one with a price is shown."""
+    if not model:
+        return sorted(prices.models)
+    for name in names_of(model):
+        if name in prices.models:
+            return [name]
+    fix = f"Set one: holdfast price set {model} --input N --output N"
+    raise CommandRefused(f"no price is known for {model}", fix=fix)
 
 
 @price_app.command("set")
@@ -101,9 +108,8 @@ def import_prices(
     taken = read_import(file, _parse_day(since))
     if not dry_run:
         _save_prices(PriceList({**_own_prices().models, **taken.models}))
-    count = len(taken.models)
     would = "would be taken" if dry_run else "taken"
-    render.out.print(f"{count} {'model' if count == 1 else 'models'} {would} from {file}.")
+    render.out.print(f"{render.counted(len(taken.models), 'model')} {would} from {file}.")
 
 
 def _own_prices() -> PriceList:

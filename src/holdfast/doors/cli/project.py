@@ -5,9 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from holdfast import client
 from holdfast.core.times import time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.lease import lease_app
 from holdfast.doors.cli.options import Json
 from holdfast.doors.cli.state import as_of, fresh_view
@@ -96,16 +95,14 @@ def add(
 ) -> None:
     """Add a task of your own to the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
-    answer = client.run_command("project.add_task", **fields)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "project.add_task", **fields)
     render.out.print(f"{answer['id']}  {render.clean_line(answer['description'], 200)}")
 
 
 @task_app.command()
 def done(task: Id, json: Json = False) -> None:
     """Close a task of your own. Derived ones close by themselves."""
-    answer = client.run_command("project.finish_task", id=task)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "project.finish_task", id=task)
     render.out.print(f"{answer['id']} is done: {render.clean_line(answer['description'], 200)}")
 
 
@@ -116,6 +113,5 @@ def dismiss(
     json: Json = False,
 ) -> None:
     """Dismiss a task. It returns if its cause changes and is found again."""
-    answer = client.run_command("project.dismiss_task", id=task, reason=reason)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "project.dismiss_task", id=task, reason=reason)
     render.out.print(f"{answer['id']} is dismissed: {render.clean_line(answer['description'], 200)}")

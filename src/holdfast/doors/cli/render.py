@@ -106,13 +106,26 @@ def finish_as_json(asked: bool, value: Any, code: int = 0) -> None:
         raise typer.Exit(code)
 
 
+def say(text: str, style: str = "") -> None:
+    """One line for people. As a `Text`, so that nothing in it is read as an emoji code."""
+    out.print(Text(text, style=style))
+
+
+def hint(text: str) -> None:
+    say(text, "dim")
+
+
+def warn(text: Any) -> None:
+    say(f"! {text}", "yellow")
+
+
 def print_text(text: str) -> None:
     """A whole foreign text, without invisible characters."""
     print(strip_controls(text), end="", flush=True)
 
 
-def counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
+def counted(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or f'{one}s'}"
 
 
 def clock_time(at_ms: int) -> str:
@@ -190,11 +203,15 @@ def event_headline(event: dict[str, Any]) -> str:
     if event["kind"] == "decision.made":
         sources = [c["source"] for c in data.get("contexts", ())]
         return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(sources)}"
-    detail = next((data[name] for name in HEADLINE if data.get(name)), "")
-    detail = detail[0] if isinstance(detail, list) and detail else detail
     lane = f"[{clean_line(data['lane_type'] or data['lane'], 20)}] " if data.get("lane") and "lane_type" in data else ""
-    code = data.get("exit_code")
-    return f"{lane}{event['tool'] + ': ' if event['tool'] else ''}{detail}{f' → {code}' if code is not None else ''}"
+    code = "" if data.get("exit_code") is None else f" → {data['exit_code']}"
+    tool = f"{event['tool']}: " if event["tool"] else ""
+    return f"{lane}{tool}{_first_detail(data)}{code}"
+
+
+def _first_detail(data: dict[str, Any]) -> Any:
+    detail = next((data[name] for name in HEADLINE if data.get(name)), "")
+    return detail[0] if isinstance(detail, list) and detail else detail
 
 
 HEADLINE = (

@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -12,91 +11,12 @@ from typer.core import TyperGroup
 from holdfast import __version__
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
-from holdfast.doors.cli.options import ClickException, Command, CompletionItem, Context, Group, HelpFormatter, Parameter
+from holdfast.doors.cli.completion import offer_values
+from holdfast.doors.cli.options import ClickException, Command, Context, HelpFormatter
 
 # Every command by name: its module, its heading in `--help`, and its older spellings.
 #
 # A command's module is imported when the command is used, so that one command does not load the others.
-
-# Shell completion: ids of sessions, gates, agents, scenarios, tasks.
-#
-# Values come from the running daemon. Without one nothing is offered, and none is started.
-
-MOST = 50
-Source = Callable[[], Iterable[tuple[str, str]]]
-
-
-def offer_values(path: str, command: Command) -> None:
-    """Add completion to every parameter whose name and command identify its values."""
-    if isinstance(command, Group):
-        for name, inner in command.commands.items():
-            offer_values(f"{path} {name}", inner)
-    for parameter in command.params:
-        source = _value_source(path, parameter.name or "")
-        if source:
-            # Typer has no public way to set it on an existing command.
-            parameter._custom_shell_complete = _make_completer(source)
-
-
-def _value_source(path: str, parameter: str) -> Source | None:
-    if parameter == "session":
-        return session_values
-    if parameter == "agent":
-        return agent_values
-    if path.startswith("gate ") and parameter in ("name", "names"):
-        return gate_values
-    if path.startswith("uat ") and parameter == "scenario":
-        return scenario_values
-    if path.startswith("task ") and parameter in ("id", "task", "ids"):
-        return task_values
-    return None
-
-
-def _make_completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
-    def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-        matches = (item for item in source() if item[0].startswith(incomplete))
-        return [CompletionItem(value, help=label or None) for value, label in matches][:MOST]
-
-    return complete
-
-
-def session_values() -> Iterable[tuple[str, str]]:
-    for row in _view_or_empty("sessions.list", all=True, limit=MOST).get("sessions", ()):
-        yield str(row["alias"]), f"{row['state']}: {' '.join(str(row['title'] or row['prompt']).split())[:60]}"
-
-
-def gate_values() -> Iterable[tuple[str, str]]:
-    for one in _view_or_empty("gates.list").get("requirements", ()):
-        yield str(one["name"]), str(one["type"])
-
-
-def agent_values() -> Iterable[tuple[str, str]]:
-    from holdfast.agents import AGENTS
-
-    return ((name, "") for name in AGENTS)
-
-
-def scenario_values() -> Iterable[tuple[str, str]]:
-    for one in _view_or_empty("uat.scenarios").get("scenarios", ()):
-        yield str(one["name"]), str(one.get("title") or "")
-
-
-def task_values() -> Iterable[tuple[str, str]]:
-    for one in _view_or_empty("project.tasks").get("tasks", ()):
-        yield str(one["id"]), " ".join(str(one.get("description") or "").split())[:60]
-
-
-def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
-    from holdfast import client
-    from holdfast.core.errors import HoldfastError
-
-    try:
-        # Never starts a daemon: a Tab must have no effects.
-        answer = client.ask_daemon("view", start=False, name=name, args=args)
-    except HoldfastError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
-
 
 SECTIONS: dict[str, dict[str, str]] = {
     "See what your agents do": {
@@ -246,22 +166,27 @@ def run_cli(command: Command | None = None) -> None:
         if command is not None or not _answered_quickly():
             _invoke_command(command or typer.main.get_command(app))
         sys.stdout.flush()
-    except HoldfastError as error:
-        unknown = any(words in error.message for words in UNKNOWN_TO_DAEMON)
-        message = (_other_daemon() if unknown else "") or error.message
-        _exit_with_error(strip_controls(message), type(error).__name__, EXIT_ERROR)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            _leave_quietly(0)
-        where = f" ({error.filename})" if error.filename else ""
-        _exit_with_error(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         _leave_quietly(EXIT_INTERRUPTED)
-    except Exception:
+    except BrokenPipeError:
+        _leave_quietly(0)
+    except Exception as error:
         # An answer of another version may lack what this one shows; any other failure is our bug and stays visible.
-        if not (message := _other_daemon()):
+        if not (message := _describe_error(error)):
             raise
-        _exit_with_error(message, "OtherVersion", EXIT_ERROR)
+        kind = type(error).__name__ if isinstance(error, HoldfastError | OSError) else "OtherVersion"
+        _exit_with_error(message, kind, EXIT_ERROR)
+
+
+def _describe_error(error: Exception) -> str:
+    """Empty for a failure that only another version of the daemon could explain, and does not."""
+    if isinstance(error, HoldfastError):
+        unknown = any(words in error.message for words in UNKNOWN_TO_DAEMON)
+        return strip_controls((_other_daemon() if unknown else "") or error.message)
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}. Try: holdfast doctor"
+    return _other_daemon()
 
 
 def _other_daemon() -> str:

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.core.times import time_ago
-from holdfast.doors.cli import render
-from holdfast.doors.cli.index import absolute_path, index_app
+from holdfast.doors.cli import answered, render
+from holdfast.doors.cli.index import absolute_path, index_app, show_block
 from holdfast.doors.cli.options import Json
 
 # PATH, PATH:LINE or PATH:LINE-END.
@@ -71,17 +71,14 @@ def _show_related(location: str, limit: int, json: bool) -> None:
 
 
 def _show_outline(file: str, json: bool) -> None:
-    answer = client.ask_view("reindex.outline", file=absolute_path(file))
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.outline", file=absolute_path(file))
     render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
     for one in answer["definitions"]:
-        lines = f"{one['line']}-{one['end']}"
-        render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean_line(one['symbol'])}"))
+        show_block(one)
 
 
 def _show_symbol(name: str, json: bool) -> None:
-    answer = client.ask_view("reindex.symbol", symbol=name)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "reindex.symbol", symbol=name)
     for title in ("definitions", "uses", "tests"):
         if answer[title]:
             render.out.print(f"{title} ({len(answer[title])})")
@@ -103,7 +100,7 @@ def _show_hit(hit: dict[str, Any]) -> None:
     for number, text in enumerate(hit["excerpt"].split("\n"), hit["excerpt_line"]):
         render.out.print(Text(f"{number:>6}  ", style="dim") + Text(_as_is(text)))
     if around := _surrounding_symbols(hit):
-        render.out.print(Text(f"        {around}", style="dim"))
+        render.hint(f"        {around}")
 
 
 def _surrounding_symbols(hit: dict[str, Any]) -> str:
@@ -125,9 +122,5 @@ def _as_is(text: str) -> str:
 def _show_footer(answer: dict[str, Any]) -> None:
     age = f", indexed {time_ago(answer['at'])}" if answer["at"] else ""
     note = f" {render.clean_line(answer['note'])}." if answer["note"] else ""
-    counts = f"{_count(answer['chunks'], 'chunk')} of {_count(answer['files'], 'file')}"
+    counts = f"{render.counted(answer['chunks'], 'chunk')} of {render.counted(answer['files'], 'file')}"
     render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,6 @@
 """`holdfast serve`: the web server in the foreground."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,6 @@ from holdfast.doors.cli.dashboard import dashboard
 from holdfast.doors.cli.demo import demo
 from holdfast.doors.cli.mcp import mcp
 from holdfast.doors.cli.web_options import needs_web, port_or_default
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(app: typer.Typer) -> None:

@@ -31,20 +31,17 @@ def run(
     fd: Annotated[int, typer.Option("--fd", hidden=True)] = -1,
 ) -> None:
     """Serve until stopped. Any number of servers may share one database."""
-    from holdfast_team.server.run import database_url, serve_team
+    from holdfast_team.server.run import serve_team
 
-    _need_packages()
-    serve_team(database_url(database), host, port, connections, certificate, key, fd, public_url)
+    serve_team(_address(database), host, port, connections, certificate, key, fd, public_url)
 
 
 @app.command()
 def migrate(database: Database = "") -> None:
     """Migrate the tables to this version; servers of the previous version may keep running."""
     from holdfast_team.server.database import migrate_database
-    from holdfast_team.server.run import database_url
 
-    _need_packages()
-    render.out.print(f"The tables are of version {migrate_database(database_url(database))}.")
+    render.out.print(f"The tables are of version {migrate_database(_address(database))}.")
 
 
 @app.command()
@@ -56,10 +53,9 @@ def tenant(
 ) -> None:
     """Add a tenant, or print a new code for an admin of an existing one."""
     from holdfast_team.server.database import migrate_database
-    from holdfast_team.server.run import add_tenant, database_url
+    from holdfast_team.server.run import add_tenant
 
-    _need_packages()
-    url = database_url(database)
+    url = _address(database)
     migrate_database(url)
     issued = add_tenant(url, name, admin)
     render.finish_as_json(json, {"tenant": name, "admin": admin, "code": issued.code, "until": issued.until})
@@ -84,11 +80,10 @@ def sign_on(
     import msgspec
 
     from holdfast_team.server.database import migrate_database
-    from holdfast_team.server.run import database_url, set_sign_on
+    from holdfast_team.server.run import set_sign_on
     from holdfast_team.server.sign_on import SignOnSettings
 
-    _need_packages()
-    url = database_url(database)
+    url = _address(database)
     migrate_database(url)
     given = {"issuer": issuer, "client_id": client_id, "claim": claim, "domain": domain, "role": role}
     try:
@@ -106,10 +101,9 @@ def quota(
     database: Database = "",
 ) -> None:
     """Limit what a tenant may send in a day, over all servers. The rest waits on the machines and is not lost."""
-    from holdfast_team.server.run import database_url, set_quota
+    from holdfast_team.server.run import set_quota
 
-    _need_packages()
-    set_quota(database_url(database), tenant, events_per_day)
+    set_quota(_address(database), tenant, events_per_day)
     render.out.print(f"{tenant}: {events_per_day or 'any number of'} events a day.")
 
 
@@ -119,10 +113,8 @@ def backup(
 ) -> None:
     """Copy all tables, as of one moment, into a file, while servers run."""
     from holdfast_team.server.backup import write_backup
-    from holdfast_team.server.run import database_url
 
-    _need_packages()
-    told = write_backup(database_url(database), file)
+    told = write_backup(_address(database), file)
     render.out.print(f"{told.rows} rows of {len(told.tables)} tables are in {file}.")
 
 
@@ -130,10 +122,8 @@ def backup(
 def restore(file: Annotated[Path, typer.Argument(help="A backup.")], database: Database = "") -> None:
     """Restore a backup into an empty database. Machines then send again what it lacks."""
     from holdfast_team.server.backup import restore_backup
-    from holdfast_team.server.run import database_url
 
-    _need_packages()
-    told = restore_backup(database_url(database), file)
+    told = restore_backup(_address(database), file)
     render.out.print(f"{told.rows} rows of {len(told.tables)} tables are back.")
 
 
@@ -141,17 +131,18 @@ def restore(file: Annotated[Path, typer.Argument(help="A backup.")], database: D
 def drill(file: Annotated[Path, typer.Argument(help="A backup.")], database: Database = "") -> None:
     """Test a backup: restore it next to the current tables, compare every table, and remove it again."""
     from holdfast_team.server.backup import drill_backup
-    from holdfast_team.server.run import database_url
 
-    _need_packages()
-    told = drill_backup(database_url(database), file)
+    told = drill_backup(_address(database), file)
     render.out.print(f"The backup is good: {told.rows} rows of {len(told.tables)} tables came back as they were.")
 
 
-def _need_packages() -> None:
+def _address(database: str) -> str:
     try:
         import psycopg_pool  # noqa: F401
     except ImportError as error:
         raise CommandRefused(
             "the team server needs psycopg", fix="Run: pip install 'holdfast-agents[server]'"
         ) from error
+    from holdfast_team.server.run import database_url
+
+    return database_url(database)

@@ -1,20 +1,19 @@
 """`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.cells import cell_len
-from rich.table import Table
 from rich.text import Text
 
 from holdfast import client
 from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
-from holdfast.doors.cli import render
+from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json, OfThisProject
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
@@ -48,8 +47,7 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
-    answer = client.ask_view("sessions.who")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.who")
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         return
@@ -57,8 +55,8 @@ def who(json: Json = False) -> None:
     for row in answer["sessions"]:
         mark = Text("●" if row["needs"] else " ", style="yellow")
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
-    _print_table(table)
-    render.out.print(Text(_count_line(answer), style="dim"))
+    render.out.print(table)
+    render.hint(_count_line(answer))
 
 
 def statusline(
@@ -68,11 +66,10 @@ def statusline(
     """One line for a status bar: cost, tokens, context, open gates, waiting sessions. Reads the agent's JSON from
     stdin."""
     payload = json_from_stdin() if not session else {}
-    shown = client.ask_view(
-        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
+    shown = answered.view(
+        json,        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
-    render.finish_as_json(json, shown)
     print(shown["text"])
 
 
@@ -107,8 +104,7 @@ def list_sessions(
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.current_project() if here else ""
-    answer = client.ask_view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.list", all=all_, project=project, limit=limit, before=cursor)
     if not answer["sessions"]:
         render.out.print(
             "No sessions yet. Is everything set up? holdfast doctor"
@@ -126,10 +122,10 @@ def list_sessions(
             format_known_cost(row["cost"], row["unpriced"]),
             render.clean_line(row["title"], 60),
         )
-    _print_table(table)
+    render.out.print(table)
     if answer["next"]:
         words = f"holdfast session list{' --all' if all_ else ''} --before {answer['next'][0]}:{answer['next'][1]}"
-        render.out.print(Text(f"older: {render.clean_line(words)}", style="dim"))
+        render.hint(f"older: {render.clean_line(words)}")
 
 
 @app.command()
@@ -139,8 +135,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one session: facts, turns and summary."""
-    answer = client.ask_view("sessions.show", id=session, turns=turns)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.show", id=session, turns=turns)
     for name, value in _session_facts(answer):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean_line(value, 1000)))
     render.out.print()
@@ -152,10 +147,10 @@ def show(
         table.add_row(
             str(turn["n"]), when, how, *counts, render.clean_line(turn["prompt"] or f"({turn['origin']})", 80)
         )
-    _print_table(table)
+    render.out.print(table)
     render.out.print()
     for line in answer["summary"]["text"].splitlines():
-        render.out.print(Text(render.clean_line(line, 1000)))
+        render.say(render.clean_line(line, 1000))
 
 
 @app.command()
@@ -166,15 +161,14 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show every prompt and tool call of a session, in order."""
-    answer = client.ask_view("sessions.timeline", id=session, limit=limit, before=before)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "sessions.timeline", id=session, limit=limit, before=before)
     if answer["next"]:
-        render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
+        render.hint(f"earlier: holdfast session timeline --before {answer['next']} …")
     turn = -1
     for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
-            render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
+            render.say(f"turn {turn}" if turn else "before the first prompt", "bold")
         render.out.print(timeline_line(entry))
 
 
@@ -198,10 +192,9 @@ def recover(
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to repeat."""
-    answer = client.run_command("sessions.recover", kind=kind)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "sessions.recover", kind=kind)
     for name, sessions in answer.items():
-        render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
+        render.out.print(f"{name:<8} {render.counted(len(sessions), 'session')}")
 
 
 @app.command()
@@ -233,18 +226,6 @@ def _export_pieces(session: str, format_: str) -> Any:
     while answer["next"]:
         answer = client.ask_view("sessions.export", id=answer["id"], format=format_, after=answer["next"])
         yield visible(answer["text"])
-
-
-def _print_table(table: Table) -> None:
-    """On a narrow terminal only the last column is cut."""
-    *others, last = table.columns
-    # Fixed widths for all columns but the last.
-    used = 0
-    for column in others:
-        width = column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
-        used += width + render.GAP
-    last.max_width = max(render.SMALLEST_TEXT, render.out.width - used)
-    render.out.print(table)
 
 
 def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) -> None:
@@ -280,33 +261,22 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = [(name, fact(answer)) for name, fact in FACTS]
+    return [(name, value) for name, value in facts if value]
+
+
+def _state_text(answer: dict[str, Any]) -> str:
     # The end is shown already; the rest follows it.
     imported = answer["detail"] == "import"
     words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
-    tokens = answer["tokens"]
-    spent = (
-        "–" if tokens is None else ", ".join(f"{_count_text(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
-    )
-    process = answer["process"] or {}
-    facts = [
-        ("session", answer["id"]),
-        ("title", answer["title"]),
-        ("agent", f"{answer['agent']} {answer['model']}".strip()),
-        ("project", f"{answer['project']}{' on ' + answer['branch'] if answer['branch'] else ''}"),
-        ("state", f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"),
-        ("started", f"{time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
-        ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(render.counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
-        ("duration", format_duration(answer["duration_ms"])),
-        ("tokens", spent),
-        ("cost", _cost_text(answer)),
-        ("gates", f"open: {', '.join(answer['gates'])}" if answer["gates"] else "none open"),
-        ("subagents", str(answer["lanes_seen"]) if answer["lanes_seen"] else ""),
-        ("from", f"{answer['parent']} ({answer['parent_reason']})" if answer["parent"] else ""),
-        ("to", ", ".join(answer["children"])),
-    ]  # fmt: skip
-    return [(name, value) for name, value in facts if value]
+    return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+
+
+def _tokens_text(answer: dict[str, Any]) -> str:
+    if answer["tokens"] is None:
+        return "–"
+    return ", ".join(f"{_count_text(n)} {name.replace('_', ' ')}" for name, n in answer["tokens"].items() if n)
 
 
 def _cost_text(answer: dict[str, Any]) -> str:
@@ -345,3 +315,23 @@ WORK = (
 
 def _count_text(n: int | None) -> str:
     return UNTOLD if n is None else format_count(n)
+
+
+FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("session", lambda one: one["id"]),
+    ("title", lambda one: one["title"]),
+    ("agent", lambda one: f"{one['agent']} {one['model']}".strip()),
+    ("project", lambda one: f"{one['project']}{' on ' + one['branch'] if one['branch'] else ''}"),
+    ("state", _state_text),
+    ("started", lambda one: f"{time_ago(one['started_at'], one['now'])} ({one['origin'] or 'unseen'})"),
+    ("process", lambda one: f"{one['process']['name']} {one['process']['pid']}" if one["process"] else "not known"),
+    ("work", lambda one: ", ".join(render.counted(one[name], *words) for name, *words in WORK if one[name])),
+    ("duration", lambda one: format_duration(one["duration_ms"])),
+    ("tokens", _tokens_text),
+    ("cost", _cost_text),
+    ("gates", lambda one: f"open: {', '.join(one['gates'])}" if one["gates"] else "none open"),
+    ("subagents", lambda one: str(one["lanes_seen"] or "")),
+    ("from", lambda one: f"{one['parent']} ({one['parent_reason']})" if one["parent"] else ""),
+    ("to", lambda one: ", ".join(one["children"])),
+)
+"""What `session show` says first, in this order; empty ones are left out."""

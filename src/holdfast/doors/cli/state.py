@@ -109,10 +109,9 @@ def diff(
     """Show what changed between two moments."""
     from rich.text import Text
 
-    from holdfast.doors.cli import render
+    from holdfast.doors.cli import answered, render
 
-    answer = client.ask_view("project.diff", a=a, b=b)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "project.diff", a=a, b=b)
     for one in answer["differences"]:
         line = Text(f"{render.clean_line(one['path'], 80)}: ")
         line.append(_brief_value(one["before"]), style="red")
@@ -215,13 +214,11 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Show which project this is, how certain that is, and by which signals."""
-    from rich.text import Text
 
-    from holdfast.doors.cli import render
+    from holdfast.doors.cli import answered, render
 
     override = os.environ.get("CLAUDE_PROJECT", "")
-    answer = client.run_command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
     render.out.print(f"{answer['project']}  ({answer['confidence']:.0%} sure)")
     for name, signal in answer["signals"].items():
         signal_project = signal["project"] or "nothing"
@@ -229,9 +226,4 @@ def resolve(
             f"  {name:<14} {render.clean_line(signal_project, 30):<30} {signal['confidence']:.1f}  {render.clean_line(signal['reason'])}"
         )
     for other in answer["alternatives"]:
-        render.out.print(
-            Text(
-                f"  or {other['project']} ({other['confidence']:.0%}): {render.clean_line(other['reason'])}",
-                style="dim",
-            )
-        )
+        render.hint(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean_line(other['reason'])}")

@@ -1,10 +1,10 @@
 """`holdfast` and `holdfast status`: what is running, and the next useful command."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.text import Text
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -25,7 +25,7 @@ def show_overview() -> None:
     pid = client.running_pid()
     if not pid:
         if obstacle := daemon_obstacle():
-            render.out.print(Text(f"! {obstacle}", style="yellow"))
+            render.warn(obstacle)
             raise typer.Exit(1)
         render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")
         render.out.print(next_step({}, bool(installing.where_installed())))
@@ -35,12 +35,7 @@ def show_overview() -> None:
 
 def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
-    pid = client.running_pid()
-    answer = _ask_status() if pid else {}
-    obstacle = "" if answer else daemon_obstacle()
-    if not answer and not obstacle:
-        # One that failed before may have started just now.
-        answer = _ask_status() if client.running_pid() else {}
+    answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
     meter = _model_meter() if pid else {}
     installed = installing.where_installed()
@@ -48,30 +43,46 @@ def status(json: Json = False) -> None:
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
-        render.out.print(_log_line(answer))
+        _show_store(answer)
+    render.out.print(_hooks_line(installed))
+    if any(meter.get(name) for name in ("used", "waiting")) or meter.get("use", "off") != "off":
+        render.out.print(f"model    {memory.meter_line(meter)}")
+    for warning in _warnings(answer, meter):
+        render.warn(warning)
+    if obstacle:
+        raise typer.Exit(1)
+    render.hint(next_step(answer, bool(installed)))
+
+
+def _status_or_obstacle() -> tuple[dict[str, Any], str]:
+    """The daemon's status, or why there is none; neither if it is not running and could be."""
+    answer = _ask_status()
+    obstacle = "" if answer else daemon_obstacle()
+    # A daemon that failed before may have started just now.
+    return answer or ({} if obstacle else _ask_status()), obstacle
+
+
+def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:
+    yield from status_warnings(answer)
+    yield from _gate_attention(answer.get("pid", 0))
+    for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project())):
+        yield render.clean_line(line, 400)
+    if meter.get("error"):
+        yield f"model: {meter['error']}"
+
+
+def _show_store(answer: dict[str, Any]) -> None:
+    render.out.print(_log_line(answer))
     if restored := answer.get("restored"):
         render.out.print(restored_line(restored))
     if answer.get("bodies"):
         render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
-    render.out.print(_hooks_line(installed))
-    if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
-        render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in [
-        *status_warnings(answer),
-        *_gate_attention(pid),
-        *(render.clean_line(line, 400) for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project()))),
-        *([f"model: {meter['error']}"] if meter.get("error") else ()),
-    ]:
-        render.out.print(Text(f"! {warning}", style="yellow"))
-    if obstacle:
-        raise typer.Exit(1)
-    render.out.print(Text(next_step(answer, bool(installed)), style="dim"))
 
 
 def _ask_status() -> dict[str, Any]:
-    """Empty if the starting daemon fails."""
+    """Empty if no daemon runs, or the starting one fails."""
     try:
-        value: dict[str, Any] = client.ask_daemon("status")
+        value: dict[str, Any] = client.ask_daemon("status") if client.running_pid() else {}
         return value
     except DaemonUnreachable:
         return {}

@@ -23,6 +23,7 @@ from holdfast.doors.cli.team_acts import (
     memory_app,
     rule_app,
     show_lines,
+    show_list,
     team_connection,
 )
 from holdfast.paths import Paths
@@ -346,13 +347,11 @@ def cost(json: Json = False) -> None:
 @app.command()
 def people(json: Json = False) -> None:
     """List the members and their machines."""
-    rows = team_connection().request("GET", "/v1/people", list[dict[str, Any]])
-    lines = [f"{one['person']:<16} {one['role']:<8} {_machine_labels(one)}" for one in rows]
-    show_lines({"people": rows}, json, lines)
+    show_list(json, "people", "/v1/people", _person_line)
 
 
-def _machine_labels(person: dict[str, Any]) -> str:
-    return ", ".join(_machine_label(one) for one in person["machines"])
+def _person_line(one: dict[str, Any]) -> str:
+    return f"{one['person']:<16} {one['role']:<8} {', '.join(map(_machine_label, one['machines']))}"
 
 
 def _machine_label(one: dict[str, Any]) -> str:
@@ -384,18 +383,18 @@ def revoke(
     answer = ask_as_person(
         "revoking a machine", "POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine}
     )
-    render.out.print(f"Revoked: {answer['revoked']} {'machine' if answer['revoked'] == 1 else 'machines'}.")
+    render.out.print(f"Revoked: {render.counted(answer['revoked'], 'machine')}.")
 
 
 @app.command()
 def audit(json: Json = False) -> None:
     """Show every administrative act (admins)."""
-    rows = team_connection().request("GET", "/v1/audit", list[dict[str, Any]])
-    lines = [
-        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {_about_text(one['about'])}"
-        for one in rows
-    ]
-    show_lines({"audit": rows}, json, lines)
+    show_list(json, "audit", "/v1/audit", _act_line)
+
+
+def _act_line(one: dict[str, Any]) -> str:
+    when = render.day_and_clock(one["at"])
+    return f"{when}  {one['by_person']:<12} {one['act']:<18} {_about_text(one['about'])}"
 
 
 def _about_text(about: dict[str, Any]) -> str:

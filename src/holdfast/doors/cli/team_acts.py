@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -53,6 +54,12 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
     for line in lines:
         # Spaces stay as they are, because they form columns.
         print(strip_controls(line.replace("\n", " "))[:2000])
+
+
+def show_list(json: bool, name: str, path: str, line: Callable[[dict[str, Any]], str], empty: str = "") -> None:
+    """One line for each row of a list that the server has."""
+    rows = team_connection().request("GET", path, list[dict[str, Any]])
+    show_lines({name: rows}, json, [line(one) for one in rows] or ([empty] if empty else []))
 
 
 def project_here() -> str:
@@ -117,11 +124,11 @@ def withdraw(name: str) -> None:
 @rule_app.command("list")
 def list_rules(json: Json = False) -> None:
     """List the rules of the team."""
-    rules = team_connection().request("GET", "/v1/rules", list[dict[str, Any]])
-    lines = [
-        f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in rules
-    ]
-    show_lines({"rules": rules}, json, lines or ["The team has no rules."])
+    show_list(json, "rules", "/v1/rules", _rule_line, "The team has no rules.")
+
+
+def _rule_line(one: dict[str, Any]) -> str:
+    return f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}"
 
 
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,8 +160,7 @@ def remove_budget(name: str) -> None:
 @budget_app.command("list")
 def list_budgets(json: Json = False) -> None:
     """List the budgets, and how much of each was spent this week."""
-    told = team_connection().request("GET", "/v1/budgets", list[dict[str, Any]])
-    show_lines({"budgets": told}, json, [_budget_line(one) for one in told] or ["The team has no budgets."])
+    show_list(json, "budgets", "/v1/budgets", _budget_line, "The team has no budgets.")
 
 
 def _budget_line(one: dict[str, Any]) -> str:
@@ -191,12 +197,11 @@ def promote(id: str) -> None:
 @memory_app.command("list")
 def list_memories(json: Json = False) -> None:
     """List proposed and promoted words."""
-    memories = team_connection().request("GET", "/v1/memories", list[dict[str, Any]])
-    lines = [
-        f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
-        for one in memories
-    ]
-    show_lines({"memories": memories}, json, lines or ["Nothing was proposed."])
+    show_list(json, "memories", "/v1/memories", _memory_line, "Nothing was proposed.")
+
+
+def _memory_line(one: dict[str, Any]) -> str:
+    return f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
 
 
 # ── hand-over ────────────────────────────────────────────────────────────────────────────────────────────────────────

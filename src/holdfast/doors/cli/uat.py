@@ -12,7 +12,7 @@ from holdfast import client
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
 from holdfast.core.times import format_duration, time_ago
-from holdfast.doors.cli import render, uat_runner
+from holdfast.doors.cli import answered, render, uat_runner
 from holdfast.doors.cli.options import Json
 from holdfast.doors.cli.uat_runner import headless_agents
 
@@ -26,15 +26,11 @@ Step = Annotated[int | None, typer.Option("--step", help="The number of the step
 # Seconds a command waits for its job; comparing pictures takes longest.
 PATIENCE_S = 150.0
 MARKS = {
-    "passed": ("✓", "green"),
-    "completed": ("✓", "green"),
-    "success": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "failure": ("✗", "red"),
+    **dict.fromkeys(("passed", "completed", "success"), ("✓", "green")),
+    **dict.fromkeys(("failed", "failure"), ("✗", "red")),
+    **dict.fromkeys(("incomplete", "skipped"), ("–", "yellow")),
     "in_progress": ("…", "yellow"),
-    "incomplete": ("–", "yellow"),
     "interrupted": ("!", "yellow"),
-    "skipped": ("–", "yellow"),
     "flaky": ("~", "yellow"),
 }
 
@@ -51,8 +47,7 @@ def list_runs(
     if scenarios:
         _list_scenarios(json)
         return
-    answer = client.ask_view("uat.list", all=all_, status="active" if active else "", limit=limit)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.list", all=all_, status="active" if active else "", limit=limit)
     if not answer["runs"]:
         render.out.print("No UAT runs here. Begin one with: holdfast uat start SCENARIO")
         return
@@ -66,14 +61,13 @@ def list_runs(
 
 
 def _list_scenarios(json: bool) -> None:
-    answer = client.ask_view("uat.scenarios")
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.scenarios")
     table = render.plain_table("scenario", "steps", "file", "description")
     for one in answer["scenarios"]:
         table.add_row(*(Text(render.clean_line(one[name], 80)) for name in ("name", "steps", "file", "description")))
     render.out.print(table if answer["scenarios"] else f"No scenarios in {answer['folder']}. See: holdfast uat init")
     for problem in answer["problems"]:
-        render.out.print(Text(render.clean_line(problem, 300), style="yellow"))
+        render.say(render.clean_line(problem, 300), "yellow")
 
 
 @app.command()
@@ -90,41 +84,47 @@ def show(
             msgspec.json.format(msgspec.json.encode(client.ask_view("uat.document", run=run, session=session))).decode()
         )
         return
-    answer = client.ask_view("uat.show", run=run, session=session, calls=calls)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.show", run=run, session=session, calls=calls)
     _show_head(answer)
     for step in answer["plan"]:
-        line = Text("  ") + _status_mark(step["verdict"])
-        line.append(f" {step['stepNumber']}. {render.clean_line(step['description'] or step['action'], 60):<50} ")
-        time = step["verdict"].replace("_", " ") if step["duration"] is None else _format_ms(step["duration"])
-        tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
-        line.append(f"{time}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
-        render.out.print(line)
+        render.out.print(_step_line(step))
     for one in answer["judged"]:
-        head = Text("  ") + _status_mark(one["result"]) + Text(f" {render.clean_line(one['description'], 100)}")
-        if one["result"] != "passed" and one["actual"]:
-            head.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
-        render.out.print(head)
+        render.out.print(_assertion_line(one))
     for problem in answer["problems"][-20:]:
-        render.out.print(Text(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", style="yellow"))
+        render.say(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", "yellow")
     for call in answer["tool_calls"]:
         words = f"  {call['id']} step {call['stepNumber']} {render.clean_line(call['toolName'], 60)}"
-        render.out.print(Text(f"{words} {_format_ms(call['executionTime'])}", style="dim"))
+        render.hint(f"{words} {_format_ms(call['executionTime'])}")
+
+
+def _step_line(step: dict[str, Any]) -> Text:
+    line = Text("  ") + _status_mark(step["verdict"])
+    line.append(f" {step['stepNumber']}. {render.clean_line(step['description'] or step['action'], 60):<50} ")
+    took = step["verdict"].replace("_", " ") if step["duration"] is None else _format_ms(step["duration"])
+    tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
+    return line.append(f"{took}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
+
+
+def _assertion_line(one: dict[str, Any]) -> Text:
+    line = Text("  ") + _status_mark(one["result"]) + Text(f" {render.clean_line(one['description'], 100)}")
+    if one["result"] != "passed" and one["actual"]:
+        line.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
+    return line
 
 
 def _show_head(answer: dict[str, Any]) -> None:
     outcome = answer["outcome"] or answer["status"]
     head = _status_mark(outcome) + Text(f" {render.clean_line(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
-    calls = render.counted(answer["calls"], "call", "calls")
-    pictures = render.counted(answer["screenshots"], "picture", "pictures")
+    calls = render.counted(answer["calls"], "call")
+    pictures = render.counted(answer["screenshots"], "picture")
     counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
-    render.out.print(Text(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim"))
+    render.hint(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}")
     for remark in answer["remarks"]:
-        render.out.print(Text(f"  {render.clean_line(remark, 300)}", style="yellow"))
+        render.say(f"  {render.clean_line(remark, 300)}", "yellow")
     for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):
         if value:
-            render.out.print(Text(f"  {name}: {render.clean_line(value, 300)}", style="dim"))
+            render.hint(f"  {name}: {render.clean_line(value, 300)}")
 
 
 @app.command()
@@ -234,7 +234,7 @@ def report(
         raise CommandRefused(made.get("message", "the report could not be written"))
     render.finish_as_json(json, made["reports"])
     for one in made["reports"]:
-        render.out.print(Text(f"Written: {render.clean_line(one['path'], 500)}"))
+        render.say(f"Written: {render.clean_line(one['path'], 500)}")
 
 
 @app.command()
@@ -249,8 +249,7 @@ def suite(
         out.write_text(page["html"], encoding="utf-8")
         _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
-    answer = client.ask_view("uat.suite", tag=tag)
-    render.finish_as_json(json, answer)
+    answer = answered.view(json, "uat.suite", tag=tag)
     table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
     for row in answer["scenarios"]:
         trend = Text("").join(_status_mark(point["outcome"]) for point in row["trend"])
@@ -268,8 +267,7 @@ def import_results(
     json: Json = False,
 ) -> None:
     """Import the results of a test runner as a run: a test is a step, a retry an attempt."""
-    answer = client.run_command("uat.import", path=str(file.absolute()), scenario=name)
-    render.finish_as_json(json, answer)
+    answer = answered.command(json, "uat.import", path=str(file.absolute()), scenario=name)
     if answer["again"]:
         render.out.print("This file was imported before, and has not changed since:")
     for run in answer["runs"]:
@@ -306,19 +304,23 @@ def _show_comparison(answer: dict[str, Any]) -> None:
             f"{_format_ms(step['before'])} → {_format_ms(step['after'])} {step['change']}", style=style
         )
         render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
-    for what in ("errors", "warnings"):
-        for message in answer[what]["new"]:
-            render.out.print(Text(f"  new {what[:-1]}: {render.clean_line(message, 160)}", style="red"))
-        for message in answer[what]["gone"]:
-            render.out.print(Text(f"  gone: {render.clean_line(message, 160)}", style="dim"))
+    for what in ("error", "warning"):
+        _show_messages(what, **answer[f"{what}s"])
     for one in answer["assertions"]:
         render.out.print(f"  {render.clean_line(one['description'], 100)}: {one['was']} → {one['now']}")
     for pair in answer["screenshots"]:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
-        render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
+        render.say(f"  step {pair['step']}, picture {pair['number']}: {words}")
     if answer.get("report"):
-        render.out.print(Text(f"  side by side: {render.clean_line(answer['report'], 300)}", style="dim"))
+        render.hint(f"  side by side: {render.clean_line(answer['report'], 300)}")
+
+
+def _show_messages(what: str, new: list[str], gone: list[str], **_more: Any) -> None:
+    for message in new:
+        render.say(f"  new {what}: {render.clean_line(message, 160)}", "red")
+    for message in gone:
+        render.hint(f"  gone: {render.clean_line(message, 160)}")
 
 
 @app.command()
@@ -336,9 +338,9 @@ def validate(
     render.finish_as_json(json, answer, code)
     for one in answer["mistakes"]:
         where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
-        render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
-    looked_at = render.counted(answer["files"], "file", "files")
-    mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
+        render.say(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}")
+    looked_at = render.counted(answer["files"], "file")
+    mistakes = render.counted(len(answer["mistakes"]), "mistake")
     render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
     raise typer.Exit(code)
 
@@ -378,8 +380,8 @@ def run_suite(
     chosen = uat_runner.find_agent(agent)
     if not json:
         names = ", ".join(render.clean_line(one["name"], 60) for one in to_run)
-        render.out.print(Text(f"{chosen.name} runs {len(to_run)} scenarios: {names}."))
-        render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
+        render.say(f"{chosen.name} runs {len(to_run)} scenarios: {names}.")
+        render.say("It uses its own account and its own tokens; Holdfast only records.")
     if not yes:
         typer.confirm("Continue?", abort=True)
     words = uat_runner.split_words(agent_args)
@@ -419,7 +421,7 @@ def clean(
     made = _wait_until_done(client.run_command("uat.clean", days=days, dry=dry))
     render.finish_as_json(json, made)
     for path in made["removed"]:
-        render.out.print(Text(render.clean_line(path, 500)))
+        render.say(render.clean_line(path, 500))
     render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
 
 
@@ -440,7 +442,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
 def _show_answer(payload: Any, words: str, json: bool) -> None:
     render.finish_as_json(json, payload)
     for line in words.splitlines():
-        render.out.print(Text(render.clean_line(line, 600)))
+        render.say(render.clean_line(line, 600))
 
 
 def _outcome_sentence(answer: dict[str, Any]) -> str:

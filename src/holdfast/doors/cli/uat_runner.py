@@ -47,12 +47,16 @@ def split_words(text: str) -> list[str]:
 def scenarios_to_run(what: str) -> list[dict[str, Any]]:
     """Those with the tag, or the one of that name."""
     listed = client.ask_view("uat.scenarios")["scenarios"]
-    matches = [one for one in listed if what in one["tags"]] or [one for one in listed if one["name"] == what]
+    matches = _with_tag(listed, what) or [one for one in listed if one["name"] == what]
     if not matches:
-        tags = sorted({tag for one in listed for tag in one["tags"]})
-        choices = f"Tags: {', '.join(tags) or 'none'}. Scenarios: {', '.join(one['name'] for one in listed) or 'none'}."
-        raise CommandRefused(f"no scenario has the tag or the name {what!r}", fix=choices)
+        tags = ", ".join(sorted({tag for one in listed for tag in one["tags"]})) or "none"
+        names = ", ".join(one["name"] for one in listed) or "none"
+        raise CommandRefused(f"no scenario has the tag or the name {what!r}", fix=f"Tags: {tags}. Scenarios: {names}.")
     return matches
+
+
+def _with_tag(listed: list[dict[str, Any]], tag: str) -> list[dict[str, Any]]:
+    return [one for one in listed if tag in one["tags"]]
 
 
 def prompt_for(scenario: dict[str, Any]) -> str:

@@ -47,10 +47,10 @@ def up(
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
         if not any(problem.startswith(text) for text in shown):
-            render.out.print(Text(f"✗ {render.clean_line(problem, 400)}", style="red"))
+            render.say(f"✗ {render.clean_line(problem, 400)}", "red")
     show_agents(agents_here)
     if problem := missing_git():
-        render.out.print(Text(f"! {problem}", style="yellow"))
+        render.warn(problem)
     _show_next(agents_here, todo, history)
     if refused:
         raise typer.Exit(1)
@@ -81,7 +81,7 @@ def _install_hooks(level: str) -> list[str]:
 
 def show_agents(agents_here: list[Readiness]) -> None:
     for one in agents_here:
-        render.out.print(Text(one.title, style="bold"))
+        render.say(one.title, "bold")
         for step in one.steps:
             mark, style = MARKS[step.done]
             line = Text(f"  {mark} ", style=style) + Text(f"{step.name:<10}", style="dim")
@@ -103,15 +103,15 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
         render.out.print(f"No coding agent was found (known: {titles}). When you have one: holdfast up")
         todo = ["holdfast demo          (a recorded day, in a throw-away folder)", *todo]
     if reason := temporary_environment():
-        render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
+        render.warn(f"{reason}: the hooks stop working when that is emptied.")
     if history["files"]:
-        files = render.counted(history["files"], "file", "files")
+        files = render.counted(history["files"], "file")
         about = f"{files}, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
         todo = [*todo, f"holdfast import        (earlier sessions: {about})"]
     render.out.print("Next:")
     for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):
         render.out.print(f"  {number}. {command}")
-    render.out.print(Text("To take everything out again: holdfast uninstall", style="dim"))
+    render.hint("To take everything out again: holdfast uninstall")
     # Only at an interactive terminal.
     if history["files"] and sys.stdin.isatty() and sys.stdout.isatty():
         _offer_import()

@@ -1,12 +1,7 @@
 """Options and checks shared by commands around the web server."""
 
-from typing import TYPE_CHECKING
-
 from holdfast.app import open_settings
 from holdfast.core.errors import CommandRefused
-
-if TYPE_CHECKING:
-    pass
 
 
 def needs_web() -> None:

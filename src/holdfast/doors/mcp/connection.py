@@ -54,6 +54,15 @@ class RpcError(Exception):
         self.code, self.message = code, message
 
 
+def parse_message(text: bytes, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(text, type=type_)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_REQUEST, f"not a JSON-RPC message: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RpcError(PARSE_ERROR, f"not JSON: {error}") from None
+
+
 class Connection:
     def __init__(self, caller: Caller, hidden: frozenset[str]) -> None:
         self._caller, self._hidden = caller, hidden
@@ -65,12 +74,9 @@ class Connection:
     def receive(self, text: bytes, send: Send) -> bool:
         """Return whether an answer follows through `send`."""
         try:
-            messages = msgspec.json.decode(text, type=Message | list[Message])
-        except msgspec.ValidationError as error:
-            send(error_reply(None, INVALID_REQUEST, f"not a JSON-RPC message: {error}"))
-            return True
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            send(error_reply(None, PARSE_ERROR, f"not JSON: {error}"))
+            messages = parse_message(text, Message | list[Message])
+        except RpcError as error:
+            send(error_reply(None, error.code, error.message))
             return True
         follows = [self._handle_message(one, send) for one in (messages if isinstance(messages, list) else [messages])]
         return any(follows)

@@ -14,11 +14,12 @@ from holdfast.doors.mcp import revision
 from holdfast.doors.mcp.connection import (
     INVALID_REQUEST,
     NO_ANSWER,
-    PARSE_ERROR,
     VERSIONS,
     Connection,
     Message,
+    RpcError,
     error_reply,
+    parse_message,
 )
 from holdfast.doors.mcp.context import Caller, Context, resolve_project
 
@@ -108,15 +109,11 @@ class Endpoint:
     async def _post(self, scope: Scope, named: bytes, body: bytes, send: Send) -> None:
         connection = self._sessions.get(named)
         if body.lstrip().startswith(b"["):
-            await _send_reply(send, 400, error_reply(None, INVALID_REQUEST, "send one message at a time"), type_=JSON)
+            await _send_refusal(send, 400, "send one message at a time")
         elif connection is None and named:
-            await _send_reply(
-                send, 404, error_reply(None, INVALID_REQUEST, "this session has ended; initialize again"), type_=JSON
-            )
+            await _send_refusal(send, 404, "this session has ended; initialize again")
         elif connection is None and not _is_initialize(body):
-            await _send_reply(
-                send, 400, error_reply(None, INVALID_REQUEST, "a session begins with initialize"), type_=JSON
-            )
+            await _send_refusal(send, 400, "a session begins with initialize")
         else:
             await self._converse(connection, named, scope, body, send)
 
@@ -124,7 +121,7 @@ class Endpoint:
         try:
             connection = existing or Connection(Caller(await self._project_of(scope)), frozenset())
         except HoldfastError as error:
-            await _send_reply(send, 400, error_reply(None, INVALID_REQUEST, error.message), type_=JSON)
+            await _send_refusal(send, 400, error.message)
             return
         if existing is None:
             named = delivery_key().encode()
@@ -165,6 +162,10 @@ class Endpoint:
         # The oldest are closed: agents may leave without DELETE.
         for oldest in list(self._sessions)[:-MOST_SESSIONS]:
             await asyncio.to_thread(self._sessions.pop(oldest).close)
+
+
+async def _send_refusal(send: Send, status: int, problem: str) -> None:
+    await _send_reply(send, status, error_reply(None, INVALID_REQUEST, problem), type_=JSON)
 
 
 async def _send_with_200(message: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
@@ -228,11 +229,9 @@ def _collect_headers(scope: Scope) -> dict[bytes, list[bytes]]:
 def _reject_stateless(headers: dict[bytes, list[bytes]], body: bytes) -> bytes | None:
     """The error for a request whose headers and body differ, or that is no single request."""
     try:
-        message = msgspec.json.decode(body, type=Message)
-    except msgspec.ValidationError as error:
-        return error_reply(None, INVALID_REQUEST, f"not a JSON-RPC message: {error}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return error_reply(None, PARSE_ERROR, f"not JSON: {error}")
+        message = parse_message(body, Message)
+    except RpcError as error:
+        return error_reply(None, error.code, error.message)
     if message.id is None:
         return None
     # Missing fields are reported before headers that cannot match them.

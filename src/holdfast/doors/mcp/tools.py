@@ -1,6 +1,6 @@
 """MCP tools: each asks the daemon for one view or command; answers are short, with details by id."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -194,21 +194,24 @@ def show_state(_args: Arguments, context: Context) -> Answer:
 
 def _state_lines(document: dict[str, Any]) -> Iterator[str]:
     now = document["CURRENT_STATE"]
-    git, tests = now["git"], now["tests"]
+    tests = now["tests"]
     yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
-    changed = git["uncommitted_files"]["count"]
+    yield from _git_lines(now["git"])
+    counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
+    yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
+    yield "tasks: " + ", ".join(f"{len(entries)} {name}" for name, entries in document["TASKS"].items())
+    yield from (f"blocker: {one}" for one in document["WORK_CONTEXT"].get("blockers") or ())
+
+
+def _git_lines(git: dict[str, Any]) -> Iterator[str]:
     if git["branch"] or git["status"] != "unknown":
+        changed = git["uncommitted_files"]["count"]
         yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
     else:
         yield "git: unknown (no repository here, or not checked yet)"
     last = git["last_commit"]
     if isinstance(last, dict):
         yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
-    counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
-    yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
-    tasks = {name: len(entries) for name, entries in document["TASKS"].items()}
-    yield "tasks: " + ", ".join(f"{count} {name}" for name, count in tasks.items())
-    yield from (f"blocker: {one}" for one in document["WORK_CONTEXT"].get("blockers") or ())
 
 
 OBJECT = {"type": "object"}
@@ -227,17 +230,7 @@ def search_memory(args: SearchMemory, context: Context) -> Answer:
     criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
     answer = context.view("memory.search", **criteria)
     hits = answer["hits"]
-    rows = [
-        Row(
-            hit["id"],
-            date_of(hit["at"]),
-            hit["status"] or "said",
-            hit["type"] or hit["kind"],
-            hit["text"],
-            hit["session"],
-        )
-        for hit in hits[: args.limit]
-    ]
+    rows = [_memory_row(hit) for hit in hits[: args.limit]]
     cursor = next_cursor(args.offset, len(rows), len(hits) > args.limit)
     found = page_answer(rows, cursor, NO_MORE if args.offset else "Nothing found. Try other words.")
     if answer["left"]:
@@ -245,9 +238,18 @@ def search_memory(args: SearchMemory, context: Context) -> Answer:
     return found
 
 
+def _memory_row(doc: dict[str, Any]) -> Row:
+    status, type_ = doc.get("status") or "said", doc.get("type") or doc["kind"]
+    return Row(doc["id"], date_of(doc["at"]), status, type_, doc["text"], doc["session"])
+
+
 def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
     statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
-    return page_answer(Row(e["id"], date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in statements)
+    return page_answer(_said_row(one["id"], one) for one in statements)
+
+
+def _said_row(id_: str, event: dict[str, Any]) -> Row:
+    return Row(id_, date_of(event["at"]), "said", _kind_name(event["kind"]), event["text"])
 
 
 def _kind_name(kind: str) -> str:
@@ -258,16 +260,13 @@ def _kind_name(kind: str) -> str:
 
 def show_memory(args: MemoryId, context: Context) -> Answer:
     doc = context.view("memory.show", id=args.id)
-    status, type_ = doc.get("status") or "said", doc.get("type") or doc["kind"]
-    evidence = [
-        Row(f"e{e['seq']}", date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in doc["evidence"]
-    ]
-    row = Row(doc["id"], date_of(doc["at"]), status, type_, doc["text"], doc["session"])
-    data = {**msgspec.to_builtins(row), "by": doc.get("origin", ""), "files": doc.get("files", [])}
-    data |= {"supersededBy": doc.get("superseded_by", ""), "evidence": msgspec.to_builtins(evidence)}
-    by = f"\nby: {doc['origin']}" if doc.get("origin") else ""
-    by += f"\nno longer holds, see: {doc['superseded_by']}" if doc.get("superseded_by") else ""
-    lines = [f"{row.id} | {row.at} | {type_}, {status}{by}\n{doc['text']}", *map(format_row, evidence)]
+    evidence = [_said_row(f"e{one['seq']}", one) for one in doc["evidence"]]
+    row, origin, replaced_by = _memory_row(doc), doc.get("origin", ""), doc.get("superseded_by", "")
+    data = {**msgspec.to_builtins(row), "by": origin, "files": doc.get("files", [])}
+    data |= {"supersededBy": replaced_by, "evidence": msgspec.to_builtins(evidence)}
+    by = f"\nby: {origin}" if origin else ""
+    by += f"\nno longer holds, see: {replaced_by}" if replaced_by else ""
+    lines = [f"{row.id} | {row.at} | {row.type}, {row.status}{by}\n{doc['text']}", *map(format_row, evidence)]
     return Answer("\n".join(lines), data)
 
 
@@ -287,60 +286,49 @@ def list_gates(args: Paged, context: Context) -> Answer:
     around = locate(context.caller.project)
     branch, repo = around.get("branch", ""), around.get("repo", "")
     requirements = context.view("gates.status", branch=branch, repo=repo, by="agent")["requirements"]
-    rows = [
-        Row(one["name"], date_of(one["until"]), "met" if one["ok"] else "open", one["type"], _gate_text(one))
-        for one in requirements
-    ]
-    return _slice_rows(rows, args, "No gates: nothing has to be done first.")
+    return _slice_rows(map(_gate_row, requirements), args, "No gates: nothing has to be done first.")
 
 
-def _gate_text(gate: dict[str, Any]) -> str:
-    return gate["description"] if gate["ok"] else f"{gate['why'] or gate['description']} To meet it: {gate['resolve']}"
+def _gate_row(gate: dict[str, Any]) -> Row:
+    if gate["ok"]:
+        text, status = gate["description"], "met"
+    else:
+        text, status = f"{gate['why'] or gate['description']} To meet it: {gate['resolve']}", "open"
+    return Row(gate["name"], date_of(gate["until"]), status, gate["type"], text)
 
 
 def list_tasks(args: Paged, context: Context) -> Answer:
-    tasks = context.view("project.tasks")["tasks"]
-    rows = [
-        Row(
-            str(one["key"]),
-            _short_date(one["since"]),
-            "open",
-            one["priority"],
-            f"{one.get('title') or ''} — {one['why']}",
-        )
-        for one in tasks
-    ]
-    return _slice_rows(rows, args, "No open tasks are known.")
+    return _slice_rows(map(_task_row, context.view("project.tasks")["tasks"]), args, "No open tasks are known.")
+
+
+def _task_row(task: dict[str, Any]) -> Row:
+    text = f"{task.get('title') or ''} — {task['why']}"
+    return Row(str(task["key"]), _short_date(task["since"]), "open", task["priority"], text)
 
 
 def list_leases(args: Paged, context: Context) -> Answer:
-    rows = [
-        Row(
-            lease["name"],
-            date_of(one["at"]),
-            _holder_status(one, side),
-            one["mode"],
-            f"process {one['pid']}: {one['why']}",
-        )
+    rows = (
+        _lease_row(lease["name"], side, one)
         for lease in context.view("project.leases")["leases"]
         for side in ("holders", "waiters")
         for one in lease[side]
-    ]
+    )
     return _slice_rows(rows, args, "No leases are held.")
 
 
-def _holder_status(entry: dict[str, Any], side: str) -> str:
-    if entry["lost"]:
-        return "lost"
-    return "waiting" if side == "waiters" else "overdue" if entry["late"] else "held"
+def _lease_row(name: str, side: str, entry: dict[str, Any]) -> Row:
+    status = "waiting" if side == "waiters" else "overdue" if entry["late"] else "held"
+    text = f"process {entry['pid']}: {entry['why']}"
+    return Row(name, date_of(entry["at"]), "lost" if entry["lost"] else status, entry["mode"], text)
 
 
 def list_runs(args: Paged, context: Context) -> Answer:
     runs = context.view("uat.list", limit=args.offset + args.limit + 1)["runs"]
-    rows = [
-        Row(run["id"], _short_date(run["at"]), run["outcome"] or run["status"], "uat", run["scenario"]) for run in runs
-    ]
-    return _slice_rows(rows, args, "No UAT runs yet.")
+    return _slice_rows(map(_run_row, runs), args, "No UAT runs yet.")
+
+
+def _run_row(run: dict[str, Any]) -> Row:
+    return Row(run["id"], _short_date(run["at"]), run["outcome"] or run["status"], "uat", run["scenario"])
 
 
 def show_run(args: ShowRun, context: Context) -> Answer:
@@ -368,16 +356,12 @@ def search_code(args: SearchCode, context: Context) -> Answer:
 
 def _code_rows(answer: dict[str, Any]) -> list[Row]:
     """The block with its lines, the reason, and its neighbours, so that the file need not be read for that."""
-    return [
-        Row(
-            f"{hit['path']}:{hit['line']}-{hit['end']}",
-            date_of(answer["at"]),
-            "; ".join(hit["why"][:3]),
-            hit["kind"],
-            f"{hit['symbol']}{_next_to(hit)}\n{hit['excerpt']}",
-        )
-        for hit in answer["hits"]
-    ]
+    return [_hit_row(hit, date_of(answer["at"])) for hit in answer["hits"]]
+
+
+def _hit_row(hit: dict[str, Any], at: str) -> Row:
+    text = f"{hit['symbol']}{_next_to(hit)}\n{hit['excerpt']}"
+    return Row(f"{hit['path']}:{hit['line']}-{hit['end']}", at, "; ".join(hit["why"][:3]), hit["kind"], text)
 
 
 def _next_to(hit: dict[str, Any]) -> str:
@@ -422,8 +406,8 @@ def _short_date(at: Any) -> str:
     return date_of(at) if isinstance(at, int | float) else str(at or "")[:16]
 
 
-def _slice_rows(rows: list[Row], args: Paged, empty: str) -> Answer:
-    end = args.offset + args.limit
+def _slice_rows(listed: Iterable[Row], args: Paged, empty: str) -> Answer:
+    rows, end = list(listed), args.offset + args.limit
     return page_answer(rows[args.offset : end], next_cursor(end, 0, len(rows) > end), NO_MORE if rows else empty)
 
 

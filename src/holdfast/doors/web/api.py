@@ -1,8 +1,9 @@
 """The API: /api/v1, the same views as the command line's --json, described by OpenAPI 3.1."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import Header, Path, Query
 from fastapi.responses import StreamingResponse
@@ -38,147 +39,127 @@ if TYPE_CHECKING:
     from holdfast.doors.web.server import WebContext
 
 
-# Views as routes: sessions, projects, the log, and search in all of them.
+# The read side: a route for each view.
 
-Addresses = dict[str, Callable[..., Any]]
-
-
-# Sessions and their contents.
-
-
-async def sessions(
-    ask: Asked, every: Annotated[bool, Query(alias="all", description="Also those that ended.")] = False,
-    project: Project = "", limit: Limit = 50, cursor: Cursor = "",
-) -> Any:  # fmt: skip
-    """Sessions, the latest activity first."""
-    arguments = {"all": every, "project": project, "limit": limit, "before": parse_pair_cursor(cursor)}
-    return await ask("sessions.list", arguments)
-
-
-async def table(
-    ask: Asked, project: Project = "", agent: Word = "", state: Word = "", branch: Word = "", model: Word = "",
-    text: Word = "", since: Time = 0, until: Time = 0, min_tokens: Number = 0, sort: Word = "last",
-    reverse: bool = False, offset: Number = 0, limit: Limit = 100,
-) -> Any:  # fmt: skip
-    """Sessions, filtered and sorted, with the total count."""
-    arguments = {"project": project, "agent": agent, "state": state, "branch": branch, "model": model, "text": text}
-    figures = {"since": since, "until": until, "min_tokens": min_tokens, "offset": offset, "limit": limit}
-    return await ask("sessions.table", {**arguments, **figures, "sort": sort, "reverse": reverse})
+Parameter = tuple[Any, Any]
+"""A query or path parameter: its type, and its default."""
+REQUIRED = inspect.Parameter.empty
+WORD, NUMBER, FLAG = (Word, ""), (Number, 0), (bool, False)
+PARAMETERS: dict[str, Parameter] = {
+    "id": (Id, REQUIRED), "seq": (Seq, REQUIRED), "q": (Words, REQUIRED), "project": (Project, ""),
+    "session": (Session, ""), "at": (Moment, ""), "path": (Words, ""), "file": (Words, ""), "cursor": (Cursor, ""),
+    "since": (Time, 0), "until": (Time, 0), "limit": (Limit, 100), "every": (Annotated[bool, Query(alias="all")], False),
+    **dict.fromkeys(("agent", "state", "branch", "model", "text", "only", "tool", "lang", "status"), WORD),
+    **dict.fromkeys(("min_tokens", "offset", "start", "before", "turn"), NUMBER),
+    **dict.fromkeys(("reverse", "everywhere", "failed"), FLAG),
+}  # fmt: skip
+"""What a parameter is unless its route says otherwise."""
 
 
-async def who(ask: Asked) -> Any:
-    """Every live session, those that wait for you first."""
-    return await ask("sessions.who", {})
+class Read(NamedTuple):
+    """A route that shows one view. `takes` names its parameters; `own` has those that differ from PARAMETERS."""
+
+    name: str
+    path: str
+    view: str
+    about: str
+    takes: str = ""
+    own: Mapping[str, Parameter] = {}
+    renamed: Mapping[str, str] = {"every": "all"}
+    cursor: Callable[[str], Any] = str
+    of_project: bool = False
+    """The project says where to ask; otherwise it is an argument of the view."""
+
+    def handler(self) -> Callable[..., Any]:
+        async def ask_view(ask: Views, **given: Any) -> Any:
+            project = given.pop("project", "") if self.of_project else ""
+            if "cursor" in given:
+                given["before"] = self.cursor(given.pop("cursor"))
+            arguments = {self.renamed.get(name, name): value for name, value in given.items()}
+            return await ask(self.view, arguments, project)
+
+        ask_view.__name__, ask_view.__doc__ = self.name, self.about
+        # FastAPI reads the parameters of a route from its signature.
+        ask_view.__signature__ = inspect.Signature([_parameter("ask", (Asked, REQUIRED)), *self._parameters()])  # type: ignore[attr-defined]
+        return ask_view
+
+    def _parameters(self) -> list[inspect.Parameter]:
+        return [_parameter(name, self.own.get(name) or PARAMETERS[name]) for name in self.takes.split()]
 
 
-async def session(ask: Asked, id: Id, turns: Annotated[int, Query(ge=1, le=500)] = 10) -> Any:
-    """One session in full."""
-    return await ask("sessions.show", {"id": id, "turns": turns})
+def _parameter(name: str, parameter: Parameter) -> inspect.Parameter:
+    annotation, default = parameter
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-async def timeline(ask: Asked, id: Id, limit: Limit = 100, cursor: Cursor = "") -> Any:
-    """The timeline of a session: newest page first, each page oldest first."""
-    return await ask("sessions.timeline", {"id": id, "limit": limit, "before": parse_number_cursor(cursor)})
+QUERY = {"q": "query"}
+LISTED, FOUND = {"limit": (Hundred, 20)}, {"limit": (Hundred, 10)}
 
-
-async def rows(
-    ask: Asked, id: Id, start: Number = 0, before: Number = 0, only: Word = "", q: Word = "", limit: Limit = 200,
-) -> Any:  # fmt: skip
-    """A range of a session's rows: after one, before one, or the last."""
-    arguments = {"id": id, "start": start, "before": before, "only": only, "q": q, "limit": limit}
-    return await ask("sessions.rows", arguments)
-
-
-async def marks(ask: Asked, id: Id, only: Word = "") -> Any:
-    """The position of every two-hundredth row, for scrolling lists."""
-    return await ask("sessions.marks", {"id": id, "only": only})
-
-
-async def overview(ask: Asked, id: Id) -> Any:
-    """Turns, lanes and answers of a session at a glance."""
-    return await ask("sessions.overview", {"id": id})
-
-
-async def outline(ask: Asked, id: Id, only: Word = "", turn: Number = 0) -> Any:
-    """The turns of a session with their row counts, for folding and scrolling."""
-    return await ask("sessions.outline", {"id": id, "only": only, "turn": turn})
-
-
-async def moment(
-    ask: Asked, id: Id, seq: Number = 0, start: Number = 0, offset: Number = 0, only: Word = "",
-) -> Any:  # fmt: skip
-    """A session as it was right after one of its events."""
-    return await ask("sessions.moment", {"id": id, "seq": seq, "start": start, "offset": offset, "only": only})
-
-
-async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) -> Any:
-    """Activity per day, and in the last thirty days by agent and project."""
-    return await ask("sessions.activity", {"days": days})
-
-
-SESSIONS_ADDRESSES: Addresses = {
-    "sessions": sessions,
-    "sessions/table": table,
-    "sessions/who": who,
-    "sessions/{id:path}/timeline": timeline,
-    "sessions/{id:path}/rows": rows,
-    "sessions/{id:path}/marks": marks,
-    "sessions/{id:path}/overview": overview,
-    "sessions/{id:path}/outline": outline,
-    "sessions/{id:path}/moment": moment,
-    "sessions/{id:path}": session,
-    "activity": activity,
-}
+SESSIONS = (
+    Read("sessions", "sessions", "sessions.list", "Sessions, the latest activity first.", "every project limit cursor",
+         {"every": (Annotated[bool, Query(alias="all", description="Also those that ended.")], False), "limit": (Limit, 50)},
+         cursor=parse_pair_cursor),
+    Read("table", "sessions/table", "sessions.table", "Sessions, filtered and sorted, with the total count.",
+         "project agent state branch model text since until min_tokens sort reverse offset limit", {"sort": (Word, "last")}),
+    Read("who", "sessions/who", "sessions.who", "Every live session, those that wait for you first."),
+    Read("timeline", "sessions/{id:path}/timeline", "sessions.timeline",
+         "The timeline of a session: newest page first, each page oldest first.", "id limit cursor",
+         cursor=parse_number_cursor),
+    Read("rows", "sessions/{id:path}/rows", "sessions.rows", "A range of a session's rows: after one, before one, or the last.",
+         "id start before only q limit", {"q": WORD, "limit": (Limit, 200)}),
+    Read("marks", "sessions/{id:path}/marks", "sessions.marks",
+         "The position of every two-hundredth row, for scrolling lists.", "id only"),
+    Read("overview", "sessions/{id:path}/overview", "sessions.overview",
+         "Turns, lanes and answers of a session at a glance.", "id"),
+    Read("outline", "sessions/{id:path}/outline", "sessions.outline",
+         "The turns of a session with their row counts, for folding and scrolling.", "id only turn"),
+    Read("moment", "sessions/{id:path}/moment", "sessions.moment", "A session as it was right after one of its events.",
+         "id seq start offset only", {"seq": NUMBER}),
+    Read("session", "sessions/{id:path}", "sessions.show", "One session in full.", "id turns",
+         {"turns": (Annotated[int, Query(ge=1, le=500)], 10)}),
+    Read("activity", "activity", "sessions.activity",
+         "Activity per day, and in the last thirty days by agent and project.", "days",
+         {"days": (Annotated[int, Query(ge=1, le=730)], 371)}),
+)  # fmt: skip
 """An id may contain a slash, so the longer routes come first."""
 
+PROJECTS = (
+    Read("tasks", "tasks", "project.tasks", "Open tasks, the most pressing first.", "project", of_project=True),
+    Read("leases", "leases", "project.leases", "Holders of leases."),
+    Read("state", "state", "project.state", "The project's document, now or as of a moment.", "project at", of_project=True),
+    Read("uat", "uat", "uat.list", "UAT runs, newest first.", "project every limit cursor", LISTED,
+         cursor=parse_pair_cursor, of_project=True),
+    Read("uat_run", "uat/{id}", "uat.show", "One UAT run with its steps.", "id project", renamed={"id": "run"},
+         of_project=True),
+)  # fmt: skip
 
-# Project views: gates, tasks, leases, state, UAT runs.
+LOG = (
+    Read("event", "events/{seq}", "log.event", "One event in full, with the agent's payload while it is kept.", "seq"),
+    Read("explain", "events/{seq}/why", "gates.explain", "Why a call was refused or allowed.", "seq project",
+         of_project=True),
+)  # fmt: skip
+
+SEARCH = (
+    Read("memory", "memory", "memory.listed", "Memories, newest first.", "project status everywhere limit", LISTED,
+         of_project=True),
+    Read("told", "memory/told", "memory.injected", "What was injected from memory.", "project session everywhere limit",
+         FOUND, of_project=True),
+    Read("memory_search", "memory/search", "memory.search", "What was said, decided, fixed and learned.",
+         "q project everywhere limit", FOUND, QUERY, of_project=True),
+    Read("code_search", "search", "reindex.search", "Places in a project's code, by meaning or name.",
+         "q project path lang limit", FOUND, QUERY, of_project=True),
+    Read("history", "history", "log.history",
+         "History of all sessions: prompts, answers, commands, outputs, files, errors.",
+         "q project agent session tool file failed since before limit", {"q": (Words, ""), **LISTED}, QUERY),
+    Read("cost", "cost", "cost.report",
+         "Tokens and money by day, month, session, project, agent, model, branch or five-hour block.",
+         "by project agent session model branch since until", {"by": (Word, "day")}),
+)  # fmt: skip
 
 
 async def gates(ask: Asked, project: Project = "", session: Session = "", branch: Word = "") -> Any:
     """Each requirement, whether it is met, and why."""
     return await ask("gates.status", {"session": session, "branch": branch}, project, session)
-
-
-async def tasks(ask: Asked, project: Project = "") -> Any:
-    """Open tasks, the most pressing first."""
-    return await ask("project.tasks", {}, project)
-
-
-async def leases(ask: Asked) -> Any:
-    """Holders of leases."""
-    return await ask("project.leases", {})
-
-
-async def state(ask: Asked, project: Project = "", at: Moment = "") -> Any:
-    """The project's document, now or as of a moment."""
-    return await ask("project.state", {"at": at}, project)
-
-
-async def uat(
-    ask: Asked, project: Project = "", every: Annotated[bool, Query(alias="all")] = False, limit: Hundred = 20, cursor: Cursor = "",
-) -> Any:  # fmt: skip
-    """UAT runs, newest first."""
-    before = parse_pair_cursor(cursor)
-    return await ask("uat.list", {"all": every, "limit": limit, "before": before}, project)
-
-
-async def uat_run(ask: Asked, id: Id, project: Project = "") -> Any:
-    """One UAT run with its steps."""
-    return await ask("uat.show", {"run": id}, project)
-
-
-PROJECTS_ADDRESSES: Addresses = {
-    "gates": gates,
-    "tasks": tasks,
-    "leases": leases,
-    "state": state,
-    "uat": uat,
-    "uat/{id}": uat_run,
-}
-
-
-# The log, and explanations of answers.
 
 
 async def events(
@@ -192,99 +173,24 @@ async def events(
     return await ask("log.events", {**args, "limit": limit, **position})
 
 
-async def event(ask: Asked, seq: Seq) -> Any:
-    """One event in full, with the agent's payload while it is kept."""
-    return await ask("log.event", {"seq": seq})
-
-
-async def explain(ask: Asked, seq: Seq, project: Project = "") -> Any:
-    """Why a call was refused or allowed."""
-    return await ask("gates.explain", {"seq": seq}, project)
-
-
-LOG_ADDRESSES: Addresses = {
-    "events": events,
-    "events/{seq}": event,
-    "events/{seq}/why": explain,
+ADDRESSES: dict[str, dict[str, Callable[..., Any]]] = {
+    "sessions": {one.path: one.handler() for one in SESSIONS},
+    "log": {"events": events, **{one.path: one.handler() for one in LOG}},
+    "projects": {"gates": gates, **{one.path: one.handler() for one in PROJECTS}},
+    "search": {one.path: one.handler() for one in SEARCH},
 }
-
-
-# Memory, code and history.
-
-
-async def memory(
-    ask: Asked, project: Project = "", status: Word = "", everywhere: bool = False, limit: Hundred = 20
-) -> Any:
-    """Memories, newest first."""
-    return await ask("memory.listed", {"status": status, "everywhere": everywhere, "limit": limit}, project)
-
-
-async def told(
-    ask: Asked, project: Project = "", session: Session = "", everywhere: bool = False, limit: Hundred = 10
-) -> Any:
-    """What was injected from memory."""
-    args = {"session": session, "everywhere": everywhere, "limit": limit}
-    return await ask("memory.injected", args, project)
-
-
-async def memory_search(
-    ask: Asked, q: Words, project: Project = "", everywhere: bool = False, limit: Hundred = 10
-) -> Any:
-    """What was said, decided, fixed and learned."""
-    return await ask("memory.search", {"query": q, "everywhere": everywhere, "limit": limit}, project)
-
-
-async def code_search(
-    ask: Asked, q: Words, project: Project = "", path: Words = "", lang: Word = "", limit: Hundred = 10
-) -> Any:
-    """Places in a project's code, by meaning or name."""
-    return await ask("reindex.search", {"query": q, "path": path, "lang": lang, "limit": limit}, project)
-
-
-async def history(
-    ask: Asked, q: Words = "", project: Project = "", agent: Word = "", session: Session = "", tool: Word = "",
-    file: Words = "", failed: bool = False, since: Time = 0, before: Number = 0, limit: Hundred = 20,
-) -> Any:  # fmt: skip
-    """History of all sessions: prompts, answers, commands, outputs, files, errors."""
-    args = {"query": q, "project": project, "agent": agent, "session": session, "tool": tool, "file": file}
-    return await ask("log.history", {**args, "failed": failed, "since": since, "before": before, "limit": limit})
-
-
-async def cost(
-    ask: Asked, by: Word = "day", project: Project = "", agent: Word = "", session: Session = "", model: Word = "",
-    branch: Word = "", since: Time = 0, until: Time = 0,
-) -> Any:  # fmt: skip
-    """Tokens and money by day, month, session, project, agent, model, branch or five-hour block."""
-    args = {"by": by, "project": project, "agent": agent, "session": session, "model": model, "branch": branch}
-    return await ask("cost.report", {**args, "since": since, "until": until})
-
-
-SEARCH_ADDRESSES: Addresses = {
-    "memory": memory,
-    "memory/told": told,
-    "memory/search": memory_search,
-    "search": code_search,
-    "history": history,
-    "cost": cost,
-}
-
-
-# The read side, route by route.
-
-ADDRESSES: dict[str, Addresses] = {
-    "sessions": SESSIONS_ADDRESSES,
-    "log": LOG_ADDRESSES,
-    "projects": PROJECTS_ADDRESSES,
-    "search": SEARCH_ADDRESSES,
-}
+"""Every view by tag and path."""
 
 
 def _register_views(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     routes.web.state.views = Views(web_context.client)
     for tag, addresses in ADDRESSES.items():
         for path, handler in addresses.items():
-            how = {"response_model": Answer, "responses": ERRORS, "tags": [tag]}
-            routes.add("GET", f"{prefix}/{path}", Permission.READ, handler, **how)
+            routes.add("GET", f"{prefix}/{path}", Permission.READ, handler, **_documented(tag))
+
+
+def _documented(tag: str) -> dict[str, Any]:
+    return {"response_model": Answer, "responses": ERRORS, "tags": [tag]}
 
 
 # Health of Holdfast itself.
@@ -295,9 +201,7 @@ def _register_health(routes: Routes, web_context: "WebContext", prefix: str) -> 
         """The daemon, the store, jobs and errors."""
         return json_answer(await web_context.client.run(lambda: collect_health(web_context.client)))
 
-    routes.add(
-        "GET", f"{prefix}/health", Permission.READ, health, response_model=Answer, responses=ERRORS, tags=["health"]
-    )
+    routes.add("GET", f"{prefix}/health", Permission.READ, health, **_documented("health"))
 
 
 # Commands that a page may send, each named here. Only the daemon runs them.
@@ -331,10 +235,7 @@ def _register_commands(routes: Routes, web_context: "WebContext", prefix: str) -
         request: dict[str, Any] = order.model_dump() | {"name": name}
         return json_answer(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
 
-    routes.add(
-        "POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command,
-        response_model=Answer, responses=ERRORS, tags=["commands"],
-    )  # fmt: skip
+    routes.add("POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command, **_documented("commands"))
 
 
 # Server-sent events: the log from a number on.
@@ -373,8 +274,8 @@ def _register_server(routes: Routes, web_context: "WebContext", prefix: str) -> 
         asyncio.get_running_loop().call_later(0.05, web_context.stop)
         return {"stopping": True}
 
-    routes.add("POST", f"{prefix}/link", Permission.TOKEN, link, include_in_schema=False)
-    routes.add("POST", f"{prefix}/stop", Permission.TOKEN, stop, include_in_schema=False)
+    routes.add("POST", f"{prefix}/link", Permission.TOKEN, link)
+    routes.add("POST", f"{prefix}/stop", Permission.TOKEN, stop)
 
 
 PREFIX = "/api/v1"
@@ -388,4 +289,4 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     async def openapi() -> dict[str, Any]:
         return routes.web.openapi()
 
-    routes.add("GET", f"{PREFIX}/openapi.json", Permission.READ, openapi, include_in_schema=False)
+    routes.add("GET", f"{PREFIX}/openapi.json", Permission.READ, openapi)

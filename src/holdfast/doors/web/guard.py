@@ -1,6 +1,7 @@
 """Denies every request that its route does not allow."""
 
 import hmac
+from importlib import resources
 
 import msgspec
 
@@ -30,18 +31,8 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-LOST = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
-<h1>This page needs a key</h1><p>Open it with this command, in a terminal:</p><pre>holdfast dashboard</pre></html>"""
-
-NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found · Holdfast</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="/icon.svg">
-<link rel="stylesheet" href="/static/0/tokens.css"><link rel="stylesheet" href="/static/0/layout.css">
-<link rel="stylesheet" href="/static/0/parts.css"></head><body><nav class="side" aria-label="Screens">
-<a class="brand" href="/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 2v12M12 2v12M4 8h8"/></svg>Holdfast</a></nav>
-<div class="frame"><main><section class="empty">
-<h1>There is no such page</h1><p>The address may be mistyped, or what it showed was erased.</p>
-<p><a href="/">Now</a> · <a href="/sessions">Sessions</a> · <a href="/search">Search</a> · <a href="/health">Health</a></p>
-</section></main></div></body></html>"""
+_TEMPLATES = resources.files(__package__).joinpath("templates")
+LOST, NOWHERE = (_TEMPLATES.joinpath(name).read_text("utf-8").rstrip() for name in ("keyless.html", "nowhere.html"))
 
 
 class Guard(LoopbackGuard):

@@ -1,17 +1,15 @@
 """Health of Holdfast, for the health page and the API."""
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from holdfast.daemon.control import resident_bytes
+from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.view_client import ViewClient
 
 JOBS_SHOWN = 50
-FINDINGS_KEPT_S = 10.0
 
 
 def collect_health(client: ViewClient) -> dict[str, Any]:
@@ -26,21 +24,6 @@ def collect_health(client: ViewClient) -> dict[str, Any]:
     }
 
 
-class _Kept:
-    """Caches checks of many files between views. Pages repair nothing."""
-
-    def __init__(self, look: Callable[[], list[dict[str, Any]]]) -> None:
-        self._look = look
-        self._until = 0.0
-        self._found: list[dict[str, Any]] = []
-
-    def __call__(self) -> list[dict[str, Any]]:
-        if time.monotonic() > self._until:
-            self._found = self._look()
-            self._until = time.monotonic() + FINDINGS_KEPT_S
-        return self._found
-
-
 def _run_doctor_checks() -> list[dict[str, Any]]:
     from holdfast.setup.doctor.checks import run_checks
 
@@ -53,5 +36,6 @@ def _look_at_agents() -> list[dict[str, Any]]:
     return [{**msgspec.to_builtins(one), "ready": one.ready} for one in look_at_agents()]
 
 
-findings = _Kept(_run_doctor_checks)
-agents = _Kept(_look_at_agents)
+# Many files are read for these.
+findings = Cached(_run_doctor_checks)
+agents = Cached(_look_at_agents)

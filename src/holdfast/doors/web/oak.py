@@ -68,7 +68,7 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
             session_agents.remember(request_data)
         return done
 
-    routes.add("POST", PREFIX + "/{endpoint}", Permission.HOOK, lifecycle, include_in_schema=False)
+    routes.add("POST", PREFIX + "/{endpoint}", Permission.HOOK, lifecycle)
 
 
 def _forward_call(

@@ -4,7 +4,7 @@ import hashlib
 import socket
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,6 @@ from holdfast.core.errors import DaemonUnreachable
 from holdfast.core.ids import delivery_key
 from holdfast.daemon.ingest.frames import ANSWER, LENGTH, as_frame
 from holdfast.paths import Paths
-
-if TYPE_CHECKING:
-    pass
 
 PATIENCE_S = 5.0
 

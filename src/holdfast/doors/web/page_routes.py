@@ -47,17 +47,15 @@ class Broken(HoldfastError):
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
     pages = Pages(web_context.static, menu=[screen for screen in SCREENS if screen.key], csrf=web_context.keys.csrf)
-    shown = RenderedPages(web_context, pages)
+    shown, files = RenderedPages(web_context, pages), Files(web_context)
     web_context.warm = shown.warm
     for screen in SCREENS:
-        routes.add("GET", screen.path, Permission.READ, _page_handler(screen, shown), include_in_schema=False)
-    routes.add(
-        "GET", "/static/{version}/{name}", Permission.READ, _static_handler(web_context), include_in_schema=False
-    )
-    routes.add("GET", "/icon.svg", Permission.READ, _icon_handler(), include_in_schema=False)
-    routes.add("GET", "/sessions/export", Permission.READ, _export_handler(web_context), include_in_schema=False)
+        routes.add("GET", screen.path, Permission.READ, _page_handler(screen, shown))
+    routes.add("GET", "/static/{version}/{name}", Permission.READ, files.static)
+    routes.add("GET", "/icon.svg", Permission.READ, show_icon)
+    routes.add("GET", "/sessions/export", Permission.READ, files.export)
     register_shots(routes, web_context)
-    routes.add("GET", "/open", Permission.LINK, _open_link_handler(web_context), include_in_schema=False)
+    routes.add("GET", "/open", Permission.LINK, files.open_link)
 
 
 class RenderedPages:
@@ -128,62 +126,6 @@ def _count_waiting(visit: Visit) -> int:
         return 0
 
 
-def _icon_handler() -> Callable[..., Any]:
-    async def icon(waits: int = 0) -> Response:
-        shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
-        badge = BADGE.replace("NUMBER", shown) if shown else ""
-        return Response(ICON.replace("BADGE", badge), media_type="image/svg+xml", headers=FOR_EVER)
-
-    return icon
-
-
-def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
-    async def export(id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
-        """Export one session as a file, or several as an archive."""
-        if format not in EXPORT_TYPES:
-            return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
-        if len(id) > 1:
-            packed = await web_context.client.run(lambda: _export_archive(web_context, id, format), EXPORT_PATIENCE_S)
-            return Response(
-                packed, media_type="application/zip", headers={**NOT_KEPT, **_attachment_headers("sessions.zip")}
-            )
-        text = await web_context.client.run(lambda: _export_text(web_context, id[0], format), EXPORT_PATIENCE_S)
-        kind = f"{EXPORT_TYPES[format]}; charset=utf-8"
-        return Response(
-            text,
-            media_type=kind,
-            headers={**NOT_KEPT, **_attachment_headers(f"session-{session_alias(id[0])}.{format}")},
-        )
-
-    return export
-
-
-def _attachment_headers(name: str) -> dict[str, str]:
-    # A session's name comes from an agent: it must not end the header.
-    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    return {"content-disposition": f'attachment; filename="{safe}"'}
-
-
-def _export_archive(web_context: "WebContext", sessions: list[str], format: str) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for n, session in enumerate(dict.fromkeys(sessions), 1):
-            name = re.sub(r"[^A-Za-z0-9._-]", "_", session_alias(session))
-            archive.writestr(f"{n:03d}-{name}.{format}", _export_text(web_context, session, format))
-    return packed.getvalue()
-
-
-def _export_text(web_context: "WebContext", session: str, format: str) -> str:
-    parts, answer = [], web_context.client.view("sessions.export", {"id": session, "format": format})
-    parts.append(answer["text"])
-    while answer["next"]:
-        answer = web_context.client.view(
-            "sessions.export", {"id": answer["id"], "format": format, "after": answer["next"]}
-        )
-        parts.append(answer["text"])
-    return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
-
-
 def _page_handler(screen: Screen, shown: RenderedPages) -> Callable[[Request], Any]:
     async def page(request: Request) -> HTMLResponse:
         return await shown.page(screen, request)
@@ -191,28 +133,68 @@ def _page_handler(screen: Screen, shown: RenderedPages) -> Callable[[Request], A
     return page
 
 
-def _static_handler(web_context: "WebContext") -> Callable[..., Any]:
-    async def file(version: str, name: str) -> Response:
-        body = web_context.static.files.get(name)
+async def show_icon(waits: int = 0) -> Response:
+    shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
+    badge = BADGE.replace("NUMBER", shown) if shown else ""
+    return Response(ICON.replace("BADGE", badge), media_type="image/svg+xml", headers=FOR_EVER)
+
+
+class Files:
+    """What is no screen: static files, exports, and the page behind a one-time link."""
+
+    def __init__(self, web_context: "WebContext") -> None:
+        self._client, self._fixed, self._keys = web_context.client, web_context.static, web_context.keys
+
+    async def static(self, version: str, name: str) -> Response:
+        body = self._fixed.files.get(name)
         if body is None:
             return Response(status_code=404)
-        cache_headers = FOR_EVER if version == web_context.static.version else NOT_KEPT
-        return Response(body, media_type=web_context.static.type_of(name), headers=cache_headers)
+        cache_headers = FOR_EVER if version == self._fixed.version else NOT_KEPT
+        return Response(body, media_type=self._fixed.type_of(name), headers=cache_headers)
 
-    return file
-
-
-def _open_link_handler(web_context: "WebContext") -> Callable[..., Any]:
-    async def opened(once: str = "") -> HTMLResponse:
+    async def open_link(self, once: str = "") -> HTMLResponse:
         """A page with a link instead of a redirect: a strict cookie is not sent on a redirect from elsewhere."""
-        if not web_context.keys.redeem(once):
+        if not self._keys.redeem(once):
             message = "This link was used already, or is too old. Make a new one: holdfast dashboard"
             return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{message}</p>", 403, NOT_KEPT)
-        answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
+        answer = HTMLResponse(WELCOME.replace("ICON", self._fixed.address("mark.svg")), 200, NOT_KEPT)
         # Strict and inaccessible to scripts: another site's link or page never carries it.
-        answer.set_cookie(
-            web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
-        )
+        answer.set_cookie(self._keys.cookie_name, self._keys.cookie, httponly=True, samesite="strict", path="/")
         return answer
 
-    return opened
+    async def export(self, id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
+        """Export one session as a file, or several as an archive."""
+        if format not in EXPORT_TYPES:
+            return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
+        if len(id) > 1:
+            packed = await self._client.run(lambda: self._archive(id, format), EXPORT_PATIENCE_S)
+            return _attachment(packed, "application/zip", "sessions.zip")
+        text = await self._client.run(lambda: self._text(id[0], format), EXPORT_PATIENCE_S)
+        return _attachment(text, f"{EXPORT_TYPES[format]}; charset=utf-8", f"session-{session_alias(id[0])}.{format}")
+
+    def _archive(self, sessions: list[str], format: str) -> bytes:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for n, session in enumerate(dict.fromkeys(sessions), 1):
+                name = _safe_name(session_alias(session))
+                archive.writestr(f"{n:03d}-{name}.{format}", self._text(session, format))
+        return packed.getvalue()
+
+    def _text(self, session: str, format: str) -> str:
+        answer = self._client.view("sessions.export", {"id": session, "format": format})
+        parts = [answer["text"]]
+        while answer["next"]:
+            following = {"id": answer["id"], "format": format, "after": answer["next"]}
+            answer = self._client.view("sessions.export", following)
+            parts.append(answer["text"])
+        return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
+
+
+def _attachment(content: str | bytes, media_type: str, name: str) -> Response:
+    # A session's name comes from an agent: it must not end the header.
+    disposition = {"content-disposition": f'attachment; filename="{_safe_name(name)}"'}
+    return Response(content, media_type=media_type, headers={**NOT_KEPT, **disposition})
+
+
+def _safe_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name)

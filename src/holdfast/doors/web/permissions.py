@@ -35,7 +35,8 @@ class Routes:
         self._permissions: dict[int, Permission] = {}
 
     def add(self, method: str, path: str, permission: Permission, handler: Callable[..., Any], **options: Any) -> None:
-        self.web.add_api_route(path, handler, methods=[method], **options)
+        # OpenAPI describes the API, whose routes have tags; pages have none.
+        self.web.add_api_route(path, handler, methods=[method], include_in_schema="tags" in options, **options)
         # FastAPI has just appended it. By identity, because two routes may have the same path.
         self._permissions[id(self.web.router.routes[-1])] = permission
 

@@ -24,7 +24,7 @@ def register_shots(routes: Routes, web_context: "WebContext") -> None:
         image = await web_context.client.run(lambda: _read_shot(web_context, run, number))
         return Response(image[1], media_type=image[0], headers=PICTURE_HEADERS) if image else Response(status_code=404)
 
-    routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
+    routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot)
 
 
 def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:

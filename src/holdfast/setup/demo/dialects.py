@@ -1,10 +1,11 @@
-"""Turns a step of the day into the payloads that Claude Code, Codex and Gemini CLI send."""
+"""Turns a step of the day into the payloads that Claude Code, Codex and Gemini CLI send, as dialects.yaml has them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.setup.demo.moments import Cast, Moment, Step
 from holdfast.setup.demo.repositories import as_text
@@ -12,6 +13,8 @@ from holdfast.setup.demo.repositories import as_text
 Payload = dict[str, Any]
 Said = tuple[str, Payload]
 """(the agent's event name, its payload)"""
+Values = Mapping[str, Any]
+_NAME = re.compile(r"\$\{?([a-z_]+(?:\.[a-z_]+)?)\}?")
 
 
 @dataclass(frozen=True)
@@ -23,267 +26,99 @@ class Stage:
     home: Path
 
 
-class Dialect(Protocol):
-    program: str
+class Dialect:
+    def __init__(self, described: Mapping[str, Any]) -> None:
+        self.program: str = described["program"]
+        self._described = described
 
-    def env(self, stage: Stage) -> dict[str, str]: ...
-    def transcript(self, stage: Stage) -> Path: ...
-    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]: ...
+    def env(self, stage: Stage) -> dict[str, str]:
+        value: dict[str, str] = _fill(self._described["env"], _place_values(stage))
+        return value
+
+    def transcript(self, stage: Stage) -> Path:
+        return Path(_fill(self._described["transcript"], _place_values(stage)))
+
+    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+        step, hooks = moment.step, self._described["hooks"]
+        values = {
+            **_place_values(stage), **_step_values(stage, step, done), "transcript": str(self.transcript(stage)),
+            "turn_id": f"{stage.cast.id[:24]}{moment.turn:012d}" if moment.turn else "", "call": moment.call,
+            "lane": moment.lane, "lane_type": moment.lane_type, "ms": moment.ms, "time": iso_time(moment.at),
+        }  # fmt: skip
+        values["tool"] = self._of_kind("tools", step, values)
+        values["response"] = self._of_kind("responses", step, values) if moment.what == "after" else ""
+        what = "failed" if moment.what == "after" and step.get("fails") and "failed" in hooks else moment.what
+        for event, fields in hooks.get(what, ()):
+            yield event, {**_fill(self._described["common"], values), "hook_event_name": event, **_fill(fields, values)}
+
+    def _of_kind(self, part: str, step: Step, values: Values) -> Any:
+        kinds = self._described[part]
+        return _fill(kinds[next((kind for kind in kinds if kind in step), "other")], values)
+
+
+def _fill(template: Any, values: Values) -> Any:
+    if isinstance(template, list):
+        return [_fill(one, values) for one in template]
+    if isinstance(template, dict):
+        fields = {name: _fill(value, values) for name, value in template.items()}
+        return {name.removesuffix("?"): value for name, value in fields.items() if value or not name.endswith("?")}
+    if not isinstance(template, str):
+        return template
+    whole = _NAME.fullmatch(template)
+    return _look_up(whole[1], values) if whole else _NAME.sub(lambda name: str(_look_up(name[1], values)), template)
+
+
+def _look_up(name: str, values: Values) -> Any:
+    holder, _, field = name.partition(".")
+    return values[holder].get(field, "") if field else values[holder]
+
+
+def _place_values(stage: Stage) -> Payload:
+    begins = datetime.fromtimestamp(stage.cast.begins / 1000, UTC)
+    return {
+        "id": stage.cast.id, "id_begins": stage.cast.id[:8], "source": stage.cast.source, "model": stage.cast.model,
+        "root": str(stage.root), "root_name": stage.root.name, "home": str(stage.home),
+        "root_dashed": str(stage.root).replace("/", "-").replace(".", "-"),
+        "day": f"{begins:%Y/%m/%d}", "day_time": f"{begins:%Y-%m-%dT%H-%M-%S}",
+    }  # fmt: skip
+
+
+def _step_values(stage: Stage, step: Step, done: Payload) -> Payload:
+    path = str(step.get("edit") or step.get("write") or step.get("read") or "")
+    fails = step.get("fails")
+    return {
+        "step": step, "done": done, "path": path, "file": str(stage.root / path), "command": _command_of(step),
+        "changed_lines": _changed_lines(step),
+        "diff": as_text(path, done) if "hunks" in done else "", "again": bool(step.get("again")),
+        "output": done.get("text") or done.get("out") or step.get("out", ""),
+        "line_count": str(done.get("text", "")).count("\n"),
+        "exit_line": f"\nExit Code: {fails}" if fails else "",
+        "options": [{"label": option, "description": ""} for option in step.get("options", ())],
+        "answers": {step.get("ask"): step.get("chosen")}, "given": dict(step.get("given", {})),
+        "task_prompt": step.get("prompt", step.get("task")), "search_quoted": repr(step.get("search")),
+        "web_question": step.get("for", "What does it say?"),
+    }  # fmt: skip
+
+
+def _changed_lines(step: Step) -> str:
+    removed, added = str(step.get("old", "")), str(step.get("new", step.get("text", "")))
+    return "\n".join([*(f"-{line}" for line in removed.splitlines()), *(f"+{line}" for line in added.splitlines())])
+
+
+def _command_of(step: Step) -> str:
+    named = next((str(step[name]) for name in ("permission", "running", "shell") if name in step), "")
+    return named or f"git {step.get('git')}"
 
 
 def iso_time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def path_of(stage: Stage, step: Step, what: str) -> str:
-    return str(stage.root / step[what])
+def _read_dialects() -> dict[str, Dialect]:
+    from ruamel.yaml import YAML
+
+    described = YAML(typ="safe", pure=True).load(Path(__file__).with_suffix(".yaml"))
+    return {agent: Dialect(one) for agent, one in described.items()}
 
 
-def command_of(step: Step) -> str:
-    return step["shell"] if "shell" in step else f"git {step['git']}"
-
-
-class ClaudeCode:
-    program = "claude"
-
-    def env(self, stage: Stage) -> dict[str, str]:
-        return {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(stage.root)}
-
-    def transcript(self, stage: Stage) -> Path:
-        # Claude Code names a project's folder by its path, with dashes for slashes and dots.
-        folder = str(stage.root).replace("/", "-").replace(".", "-")
-        return stage.home / ".claude" / "projects" / folder / f"{stage.cast.id}.jsonl"
-
-    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        common = {
-            "session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root),
-            **({"prompt_id": f"{stage.cast.id[:24]}{moment.turn:012d}"} if moment.turn else {}),
-            **({"agent_id": moment.lane, "agent_type": moment.lane_type} if moment.lane else {}),
-        }  # fmt: skip
-        for event, fields in self._hook_payloads(stage, moment, done):
-            yield event, {**common, "hook_event_name": event, **fields}
-
-    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        step, mode = moment.step, {"permission_mode": "default"}
-        match moment.what:
-            case "start":
-                yield "SessionStart", {"source": stage.cast.source, "model": stage.cast.model}
-            case "prompt":
-                yield "UserPromptSubmit", {"prompt": step["prompt"], **mode}
-            case "before":
-                yield "PreToolUse", {**self._tool(stage, step), "tool_use_id": moment.call, **mode}
-            case "after":
-                yield self._after(stage, moment, done)
-            case "permission":
-                yield "PermissionRequest", {**self._tool(stage, step), **mode}
-                note = {"message": "Claude needs your permission to use Bash", "notification_type": "permission_prompt"}
-                yield "Notification", note
-            case "says":
-                yield "Stop", {"stop_hook_active": bool(step.get("again")), "last_assistant_message": step["says"],
-                               "background_tasks": [], **mode}  # fmt: skip
-            case "lane_start":
-                yield "SubagentStart", {}
-            case "lane_stop":
-                yield "SubagentStop", {"stop_hook_active": False, "last_assistant_message": step["says"], **mode}
-            case "compact":
-                yield "PreCompact", {"trigger": "auto", "custom_instructions": None}
-                yield "PostCompact", {"trigger": "auto", "compact_summary": f"<summary>{step['compact']}</summary>"}
-                yield "SessionStart", {"source": "compact", "model": stage.cast.model}
-            case "end":
-                yield "SessionEnd", {"reason": step["end"]}
-
-    def _tool(self, stage: Stage, step: Step) -> Payload:
-        name, tool_input = self._call(stage, step)
-        return {"tool_name": name, "tool_input": tool_input}
-
-    def _call(self, stage: Stage, step: Step) -> tuple[str, Payload]:
-        match step:
-            case {"read": _}:
-                return "Read", {"file_path": path_of(stage, step, "read")}
-            case {"edit": _, "old": old, "new": new}:
-                return "Edit", {"file_path": path_of(stage, step, "edit"), "old_string": old, "new_string": new}
-            case {"write": _, "text": text}:
-                return "Write", {"file_path": path_of(stage, step, "write"), "content": text}
-            case {"search": pattern}:
-                return "Grep", {"pattern": pattern, "path": str(stage.root), "output_mode": "files_with_matches"}
-            case {"skill": skill}:
-                return "Skill", {"skill": skill}
-            case {"web": url}:
-                return "WebFetch", {"url": url, "prompt": step.get("for", "What does it say?")}
-            case {"ask": question}:
-                options = [{"label": option, "description": ""} for option in step["options"]]
-                return "AskUserQuestion", {"questions": [{"question": question, "options": options}]}
-            case {"browser": name}:
-                return f"mcp__playwright__browser_{name}", dict(step.get("given", {}))
-            case {"task": task}:
-                return "Agent", {"description": task, "prompt": step.get("prompt", task), "subagent_type": step["type"]}
-            case {"permission": command} | {"running": command}:
-                return "Bash", {"command": command, "description": step.get("for", "")}
-        return "Bash", {"command": command_of(step), "description": step.get("for", "")}
-
-    def _after(self, stage: Stage, moment: Moment, done: Payload) -> Said:
-        fields = {**self._tool(stage, moment.step), "tool_use_id": moment.call, "duration_ms": moment.ms,
-                  "permission_mode": "default"}  # fmt: skip
-        if moment.step.get("fails"):
-            error = f"Exit code {moment.step['fails']}\n{moment.step.get('out', '')}"
-            return "PostToolUseFailure", {**fields, "error": error, "is_interrupt": False}
-        return "PostToolUse", {**fields, "tool_response": self._response(moment.step, done)}
-
-    def _response(self, step: Step, done: Payload) -> Any:
-        if "edit" in step or "write" in step:
-            return {"filePath": done["file"], "originalFile": done["before"], "structuredPatch": done["hunks"],
-                    "userModified": False}  # fmt: skip
-        if "read" in step:
-            text = done["text"]
-            return {"type": "text", "file": {"filePath": done["file"], "content": text, "numLines": text.count("\n")}}
-        if "ask" in step:
-            return {"answers": {step["ask"]: step["chosen"]}}
-        if "browser" in step:
-            return [{"type": "text", "text": step["out"]}]
-        if "task" in step:
-            return {"status": "completed", "content": [{"type": "text", "text": step["says"]}]}
-        out = done.get("out") or step.get("out", "")
-        return {"stdout": out, "stderr": "", "interrupted": False, "isImage": False}
-
-
-class Codex:
-    program = "codex"
-
-    def env(self, stage: Stage) -> dict[str, str]:
-        return {"CODEX_HOME": str(stage.home / ".codex")}
-
-    def transcript(self, stage: Stage) -> Path:
-        day = datetime.fromtimestamp(stage.cast.begins / 1000, UTC)
-        name = f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{stage.cast.id}.jsonl"
-        return stage.home / ".codex" / "sessions" / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}" / name
-
-    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        common = {
-            "session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root),
-            "model": stage.cast.model, "permission_mode": "default",
-            **({"turn_id": f"{stage.cast.id[:24]}{moment.turn:012d}"} if moment.turn else {}),
-        }  # fmt: skip
-        for event, fields in self._hook_payloads(stage, moment, done):
-            yield event, {**common, "hook_event_name": event, **fields}
-
-    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        step = moment.step
-        match moment.what:
-            case "start":
-                yield "SessionStart", {"source": stage.cast.source}
-            case "prompt":
-                yield "UserPromptSubmit", {"prompt": step["prompt"]}
-            case "before":
-                yield "PreToolUse", {**self._tool(step), "tool_use_id": moment.call}
-            case "after":
-                response = self._response(step, done)
-                fields = {**self._tool(step), "tool_use_id": moment.call, "tool_response": response}
-                yield "PostToolUse", fields
-            case "permission":
-                yield "PermissionRequest", self._tool(step)
-            case "says":
-                yield "Stop", {"stop_hook_active": bool(step.get("again")), "last_assistant_message": step["says"]}
-            case "interrupt":
-                yield "Interrupt", {}
-            case "end":
-                yield "SessionEnd", {"reason": step["end"]}
-
-    def _tool(self, step: Step) -> Payload:
-        match step:
-            case {"edit": path, "old": old, "new": new}:
-                lines = [f"-{line}" for line in old.splitlines()] + [f"+{line}" for line in new.splitlines()]
-                text = "\n".join([f"*** Update File: {path}", "@@", *lines])
-            case {"write": path, "text": text}:
-                text = "\n".join([f"*** Add File: {path}", *(f"+{line}" for line in text.splitlines())])
-            case {"read": path}:
-                return {"tool_name": "Bash", "tool_input": {"command": f"sed -n 1,200p {path}"}}
-            case {"search": pattern}:
-                return {"tool_name": "Bash", "tool_input": {"command": f"rg -n {pattern!r}"}}
-            case {"permission": command} | {"running": command}:
-                return {"tool_name": "Bash", "tool_input": {"command": command}}
-            case _:
-                return {"tool_name": "Bash", "tool_input": {"command": command_of(step)}}
-        patch = f"*** Begin Patch\n{text}\n*** End Patch"
-        return {"tool_name": "apply_patch", "tool_input": {"command": patch}}
-
-    def _response(self, step: Step, done: Payload) -> str:
-        if "edit" in step or "write" in step:
-            letter, path = ("M", step["edit"]) if "edit" in step else ("A", step["write"])
-            return (
-                f"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\n{letter} {path}\n"
-            )
-        value: str = done.get("text") or done.get("out") or step.get("out", "")
-        return value
-
-
-class Gemini:
-    program = "gemini"
-
-    def env(self, stage: Stage) -> dict[str, str]:
-        return {"GEMINI_SESSION_ID": stage.cast.id, "GEMINI_PROJECT_DIR": str(stage.root)}
-
-    def transcript(self, stage: Stage) -> Path:
-        return stage.home / ".gemini" / "tmp" / stage.root.name / "chats" / f"session-{stage.cast.id[:8]}.jsonl"
-
-    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        common = {"session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root)}
-        for event, fields in self._hook_payloads(stage, moment, done):
-            yield event, {**common, "hook_event_name": event, "timestamp": iso_time(moment.at), **fields}
-
-    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
-        step = moment.step
-        match moment.what:
-            case "start":
-                yield "SessionStart", {"source": stage.cast.source}
-            case "prompt":
-                yield "BeforeAgent", {"prompt": step["prompt"]}
-            case "before":
-                yield "BeforeTool", self._tool(stage, step)
-            case "after":
-                yield "AfterTool", {**self._tool(stage, step), "tool_response": self._response(step, done)}
-            case "permission":
-                note = {
-                    "notification_type": "ToolPermission",
-                    "message": "Tool Confirm Shell Command requires execution",
-                }
-                yield "Notification", {**note, "details": {"type": "exec", "command": step["permission"]}}
-            case "says":
-                fields = {"prompt": "", "prompt_response": step["says"], "stop_hook_active": bool(step.get("again"))}
-                yield "AfterAgent", fields
-            case "end":
-                yield "SessionEnd", {"reason": step["end"]}
-
-    def _tool(self, stage: Stage, step: Step) -> Payload:
-        match step:
-            case {"read": _}:
-                return {"tool_name": "read_file", "tool_input": {"file_path": path_of(stage, step, "read")}}
-            case {"edit": _, "old": old, "new": new}:
-                tool_input = {"file_path": path_of(stage, step, "edit"), "old_string": old, "new_string": new}
-                return {"tool_name": "replace", "tool_input": tool_input}
-            case {"write": _, "text": text}:
-                tool_input = {"file_path": path_of(stage, step, "write"), "content": text}
-                return {"tool_name": "write_file", "tool_input": tool_input}
-            case {"search": pattern}:
-                return {"tool_name": "grep_search", "tool_input": {"pattern": pattern}}
-            case {"skill": skill}:
-                return {"tool_name": "activate_skill", "tool_input": {"name": skill}}
-            case {"running": command}:
-                return {"tool_name": "run_shell_command", "tool_input": {"command": command}}
-        return {"tool_name": "run_shell_command", "tool_input": {"command": command_of(step)}}
-
-    def _response(self, step: Step, done: Payload) -> Payload:
-        if "edit" in step or "write" in step:
-            path = step.get("edit") or step.get("write")
-            shown = {"fileName": path, "filePath": done["file"], "fileDiff": as_text(str(path), done),
-                     "originalContent": done["before"], "newContent": done["after"]}  # fmt: skip
-            return {
-                "llmContent": f"Successfully modified file: {done['file']} (1 replacements).",
-                "returnDisplay": shown,
-            }
-        out = done.get("text") or done.get("out") or step.get("out", "")
-        code = f"\nExit Code: {step['fails']}" if step.get("fails") else ""
-        content = out if "read" in step else f"<untrusted_context>\nOutput: {out}{code}\n</untrusted_context>"
-        return {"llmContent": content, "returnDisplay": out}
-
-
-DIALECTS: dict[str, Dialect] = {"claude-code": ClaudeCode(), "codex": Codex(), "gemini": Gemini()}
+DIALECTS = _read_dialects()

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast import client
 from holdfast.agents import AGENTS
@@ -17,9 +17,6 @@ from holdfast.setup.doctor.finding import Finding
 from holdfast.setup.install import hooks
 from holdfast.setup.install.locations import install_levels, is_present, settings_file
 from holdfast.setup.install.mcp_servers import tools_of
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
 # Plugins are named `name@marketplace`.
@@ -47,12 +44,16 @@ def check_agents() -> Iterator[Finding]:
 
 
 def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
-    for problem in hooks.verify_installation(agent, level, project):
-        again = partial(hooks.install_hooks, agent, level, project)
-        yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
+    yield from _incomplete(agent, level, project)
     problem, mend = trust_problem(agent, level, project)
     if problem:
         yield Finding(problem, mend)
+
+
+def _incomplete(agent: Agent, level: str, project: Path, what: str = "") -> Iterator[Finding]:
+    for problem in hooks.verify_installation(agent, level, project):
+        again = partial(hooks.install_hooks, agent, level, project)
+        yield Finding(f"{what}{problem}", f"holdfast install --agent {agent.name} --{level}", again)
 
 
 def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
@@ -70,11 +71,8 @@ def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
         return
     for level in install_levels(tools):
         with contextlib.suppress(InstallRefused):
-            for problem in (
-                hooks.verify_installation(tools, level, project) if hooks.installed_hooks(tools, level, project) else ()
-            ):
-                again = partial(hooks.install_hooks, tools, level, project)
-                yield Finding(f"MCP: {problem}", f"holdfast install --agent {agent.name} --{level}", again)
+            if hooks.installed_hooks(tools, level, project):
+                yield from _incomplete(tools, level, project, "MCP: ")
 
 
 def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:

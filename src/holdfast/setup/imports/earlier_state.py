@@ -19,6 +19,15 @@ from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.project_events import DOCUMENT_SOURCE
 
+
+def _read_json(path: Path) -> Any:
+    """The parsed file, or why it is skipped."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        return Skipped(str(path), f"not JSON: {error}")
+
+
 # The reindex system's file, version 1: which session was shown the first-prompt status.
 
 REINDEX_STATE_NAME = "reindex"
@@ -30,10 +39,9 @@ def find_state_file(location: ImportLocation) -> Iterable[Path]:
 
 
 def read_state_file(path: Path, location: ImportLocation) -> Iterator[Found]:
-    try:
-        state = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        yield Skipped(str(path), f"not JSON: {error}")
+    state = _read_json(path)
+    if isinstance(state, Skipped):
+        yield state
         return
     session = session_name(state.get("session_id")) if isinstance(state, dict) else ""
     shown = state.get("first_semantic_search_shown") if isinstance(state, dict) else None
@@ -64,10 +72,9 @@ def find_requirement_files(location: ImportLocation) -> Iterable[Path]:
 
 
 def read_requirement_file(path: Path, location: ImportLocation) -> Iterator[Found]:
-    try:
-        state = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        yield Skipped(str(path), f"not JSON: {error}")
+    state = _read_json(path)
+    if isinstance(state, Skipped):
+        yield state
         return
     named = state.get("requirements") if isinstance(state, dict) else None
     if not isinstance(named, dict):
@@ -187,10 +194,9 @@ def find_uat_sessions(location: ImportLocation) -> Iterable[Path]:
 
 
 def read_uat_session(path: Path, location: ImportLocation) -> Iterator[Found]:
-    try:
-        state = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        yield Skipped(str(path), f"not JSON: {error}")
+    state = _read_json(path)
+    if isinstance(state, Skipped):
+        yield state
         return
     meta, run = _mapping_in(state, "meta"), _mapping_in(state, "session")
     uat, session = run.get("uatSessionId"), session_name(run.get("claudeSessionId"))

@@ -1,125 +1,21 @@
 """Manages hook entries in the agents' settings: shown first, added without other changes, removed exactly."""
 
 import difflib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
 from holdfast.paths import default_state_dir
 from holdfast.setup.install import hooks_text, locations
-from holdfast.setup.install.json_edit import BrokenJson, line_of, parse_json
+from holdfast.setup.install.json_edit import BrokenJson, line_of
+from holdfast.setup.install.layouts import Layout, OwnFile, Settings
 from holdfast.setup.install.locations import KEPT_RESULTS, HookEntry, Record, Records, content_digest
 from holdfast.setup.install.mcp_servers import Servers, StatusLine, TomlServers
 from holdfast.stores.footprint import Footprint
-
-# How an agent's file holds our hooks: among other settings, or as a file of its own.
-
-COMMAND = "const COMMAND = "
-MARK = "// Holdfast "
-
-
-class Layout(Protocol):
-    all_ours: bool
-    secret_at_home: bool
-    """The user's own such file may hold keys: no copy of it is kept."""
-
-    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]: ...
-    def with_ours(self, text: str, agent: Agent, state: Path) -> str: ...
-    def without_ours(self, text: str, before: str) -> str: ...
-    def find_entries(self, text: str) -> list[HookEntry]: ...
-    def foreign(self, text: str) -> Any: ...
-    def outline(self, text: str) -> bytes:
-        """What `without_ours` needs to know of a file whose copy is not kept."""
-        ...
-
-    def switched_off(self, text: str) -> str: ...
-
-
-class Settings:
-    """A JSON file with the user's other settings."""
-
-    all_ours = False
-    secret_at_home = False
-
-    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {event: hooks_text.entry_of(item) for event, item in hooks_text.wanted_entries(agent, state).items()}
-
-    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        return hooks_text.with_ours(self._begun(text, agent), hooks_text.wanted_entries(agent, state))
-
-    def _begun(self, text: str, agent: Agent) -> str:
-        blank = agent.setup.blank if agent.setup else {}
-        return text if not blank or text.strip("\ufeff \t\r\n") else json.dumps(blank, indent=2) + "\n"
-
-    def without_ours(self, text: str, before: str) -> str:
-        keep = hooks_text.parts_of(before) if before else ()
-        return hooks_text.without_ours(hooks_text.ensure_json_object(text), keep)
-
-    def find_entries(self, text: str) -> list[HookEntry]:
-        root = hooks_text.parse_checked(hooks_text.ensure_json_object(text))
-        ours = hooks_text.ours_in(root)
-        return [HookEntry(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
-
-    def foreign(self, text: str) -> Any:
-        """The version field that a new file requires is not foreign."""
-        return {key: value for key, value in hooks_text.foreign_values(text).items() if key != "version"}
-
-    def outline(self, text: str) -> bytes:
-        return text.encode()
-
-    def switched_off(self, text: str) -> str:
-        value = parse_json(hooks_text.ensure_json_object(text)).value
-        general = value.get("hooksConfig")
-        if value.get("disableAllHooks") is True:
-            return "disableAllHooks is on"
-        return "hooksConfig.enabled is off" if isinstance(general, dict) and general.get("enabled") is False else ""
-
-
-class OwnFile:
-    """A program file that we wrote. Nobody else's is ever replaced."""
-
-    all_ours = True
-    secret_at_home = False
-
-    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        command, *words = hooks_text.our_words(state)
-        return {"plugin": {"command": command, "args": words}} if agent.setup else {}
-
-    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        if text.strip() and not self.find_entries(text):
-            raise BrokenJson("there is another file of this name", 0)
-        return agent.setup.text(hooks_text.our_words(state)) if agent.setup and agent.setup.text else ""
-
-    def without_ours(self, text: str, _before: str) -> str:
-        return "" if self.find_entries(text) else text
-
-    def find_entries(self, text: str) -> list[HookEntry]:
-        lines = text.splitlines() if text.startswith(MARK) else []
-        for number, line in enumerate(lines, 1):
-            if line.startswith(COMMAND):
-                return [HookEntry("plugin", number, _parse_command_line(line))]
-        return []
-
-    def foreign(self, text: str) -> Any:
-        return "" if self.find_entries(text) else text.strip()
-
-    def outline(self, text: str) -> bytes:
-        return text.encode()
-
-    def switched_off(self, _text: str) -> str:
-        return ""
-
-
-def _parse_command_line(line: str) -> dict[str, Any]:
-    try:
-        words = json.loads(line.removeprefix(COMMAND))
-        return {"command": words[0], "args": words[1:]}
-    except (ValueError, LookupError, TypeError):
-        return {"command": "", "args": []}
 
 
 def layout_of(agent: Agent) -> Layout:
@@ -190,33 +86,127 @@ class Double:
     paths: tuple[Path, ...]
 
 
+class Target:
+    """An agent's settings file at one level: its content, how it holds our entries, and its record."""
+
+    def __init__(self, agent: Agent, level: str, project: Path, state: Path | None = None) -> None:
+        self.agent, self.level, self.layout = agent, level, layout_of(agent)
+        self.state = state or default_state_dir()
+        self.path = locations.settings_file(agent, level, project)
+        self.name = agent.setup.layout if agent.setup else ""
+
+    @cached_property
+    def content(self) -> bytes | None:
+        return locations.read_content(self.path)
+
+    @cached_property
+    def record(self) -> Record | None:
+        return Records(self.state).read_record(self.path, _record_suffix(self.name))
+
+    @cached_property
+    def text(self) -> str:
+        return self.decode(self.content)
+
+    def decode(self, content: bytes | None) -> str:
+        try:
+            return (content or b"").decode()
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1 if content else 1
+            raise InstallRefused("it is not UTF-8", where=f"{self.path}:{line}", fix="Save it as UTF-8.") from error
+
+    def edit(self, work: Callable[[], T]) -> T:
+        """Unreadable files are not touched; written ones are parsed again before they are saved."""
+        try:
+            result = work()
+            # Comments and formatting may differ; values may not.
+            same = not isinstance(result, str) or self.layout.foreign(result) == self.layout.foreign(self.text)
+        except BrokenJson as error:
+            where = f"{self.path}:{line_of(self.text, error.at)}"
+            raise InstallRefused(error.problem, where=where, fix="Correct the file, then run: holdfast up") from error
+        if not same:
+            where = str(self.path)
+            raise InstallRefused("it cannot be edited safely", where=where, fix="Please report this file's shape.")
+        return result
+
+    def entries(self) -> list[HookEntry]:
+        return self.edit(lambda: self.layout.find_entries(self.text))
+
+    def plan(self, after: bytes | None, record: Record | None) -> "Plan":
+        return Plan(self.agent.name, self.level, self.path, self.state, self.content, after, record, self.name)
+
+    def record_of(self, after: bytes) -> Record:
+        """What to remember of writing `after`."""
+        record = self.record
+        # An update that changes nothing must not replace the record of the first installation.
+        if record and self.content == after:
+            return record
+        original, not_kept = self._kept_original()
+        new = content_digest(after)
+        return Record(
+            path=str(self.path),
+            agent=self.agent.name,
+            level=self.level,
+            original=original,
+            results=(*(r for r in _earlier_results(record, original) if r != new), new)[-KEPT_RESULTS:],
+            part=_record_suffix(self.name),
+            # Only the first installation makes folders; later ones find them.
+            made_folders=(record.made_folders if record else 0) or locations.missing_folders(self.path),
+            made_file=_made_by_us(record) if record else self.content is None,
+            not_kept=not_kept,
+        )
+
+    def _kept_original(self) -> tuple[bytes | None, bool]:
+        """A file at home may hold keys, which must not be copied into our state folder."""
+        original = self.original_content()
+        not_kept = original is not None and self.level == "user" and self.layout.secret_at_home
+        return (self.layout.outline(self.decode(original)) if not_kept else original), not_kept
+
+    def original_content(self) -> bytes | None:
+        """The file without us: the exact bytes if nobody else wrote since, else everything but our entries."""
+        now, record = self.content, self.record
+        if now is None:
+            return None
+        # Nobody wrote since: the exact original can be restored.
+        if record and record.wrote(now) and not record.not_kept:
+            return record.original
+        if not self.entries():
+            return now
+        return self._without_entries(record)
+
+    def _without_entries(self, record: Record | None) -> bytes | None:
+        # What somebody changed in a file of ours may be worth keeping.
+        if self.layout.all_ours and record:
+            raise InstallRefused("it was changed", where=str(self.path), fix="Move it away and try again.")
+        before = self.decode(record.original if record else None)
+        rest = self.edit(lambda: self.layout.without_ours(self.text, before))
+        # A file that we made, and that holds nothing of others, is removed.
+        return None if (_made_by_us(record) or not rest) and not self.layout.foreign(rest) else rest.encode()
+
+
+def _earlier_results(record: Record | None, original: bytes | None) -> tuple[str, ...]:
+    """Hashes count only with their original: somebody may check out an older version of the file."""
+    return record.results if record and record.original == original else ()
+
+
+def _made_by_us(record: Record | None) -> bool:
+    return record is not None and (record.made_file or (record.original is None and not record.not_kept))
+
+
 def plan_install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
-    state = state or default_state_dir()
-    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
-    locations.refuse_unwritable(path)
-    before = locations.read_content(path)
-    text = _decode_settings(path, before)
+    target = Target(agent, level, project, state)
+    locations.refuse_unwritable(target.path)
     # Parsed again after the edit: foreign values must be unchanged.
-    after = _edit_safely(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
-    record = _make_record(
-        agent, level, path, Records(state).read_record(path, _record_suffix(_layout_name(agent))), before, after
-    )
-    return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
+    after = target.edit(lambda: target.layout.with_ours(target.text, agent, target.state)).encode()
+    return target.plan(after, target.record_of(after))
 
 
 def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
-    state = state or default_state_dir()
-    path = locations.settings_file(agent, level, project)
-    before, record = locations.read_content(path), Records(state).read_record(path, _record_suffix(_layout_name(agent)))
-    after = _original_content(layout_of(agent), path, before, record)
+    target = Target(agent, level, project, state)
+    after = target.original_content()
     # If nothing has to be removed, a read-only file is no problem.
-    if after != before:
-        locations.refuse_unwritable(path)
-    return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
-
-
-def _layout_name(agent: Agent) -> str:
-    return agent.setup.layout if agent.setup else ""
+    if after != target.content:
+        locations.refuse_unwritable(target.path)
+    return target.plan(after, None)
 
 
 def _record_suffix(layout: str) -> str:
@@ -250,46 +240,45 @@ def remove_hooks(agent: Agent, level: str, project: Path, state: Path | None = N
 
 
 def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
-    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
-    text = _decode_settings(path, locations.read_content(path))
-    expected = layout.wanted(agent, state or default_state_dir())
+    return _installed_in(Target(agent, level, project, state))
+
+
+def _installed_in(target: Target) -> list[Installed]:
+    expected = target.layout.wanted(target.agent, target.state)
     return [
         Installed(
             event=hook.event,
-            level=level,
-            path=path,
+            level=target.level,
+            path=target.path,
             line=hook.line,
             entry=hook.entry,
             missing=hooks_text.missing_program(hook.entry),
             current=hook.entry == expected.get(hook.event),
         )
-        for hook in _edit_safely(layout, path, text, lambda: layout.find_entries(text))
+        for hook in target.entries()
     ]
 
 
 def verify_installation(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """Problems of an installation in words; empty if there are none."""
-    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
-    entries = installed_hooks(agent, level, project, state)
+    target = Target(agent, level, project, state)
+    entries = _installed_in(target)
     there = {item.event for item in entries}
-    expected = layout.wanted(agent, state or default_state_dir())
-    wrong = [f"{path}: no hook for {event}" for event in expected if event not in there]
+    expected = target.layout.wanted(agent, target.state)
+    wrong = [f"{target.path}: no hook for {event}" for event in expected if event not in there]
     wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in entries if item.missing]
     wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in entries if not item.current]
-    if off := layout.switched_off(_decode_settings(path, locations.read_content(path))):
-        wrong.append(f"{path}: {off}, so no hook runs")
+    if off := target.layout.switched_off(target.text):
+        wrong.append(f"{target.path}: {off}, so no hook runs")
     return wrong
 
 
 def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None) -> list[str]:
     """Settings files whose hooks of ours are no longer complete, in words."""
-    records = Records(state or default_state_dir())
     lost = []
     for agent in agents:
-        suffix = _record_suffix(_layout_name(agent))
         for level in locations.install_levels(agent):
-            path = locations.settings_file(agent, level, project)
-            if records.read_record(path, suffix) is None:
+            if Target(agent, level, project, state).record is None:
                 continue
             try:
                 wrong = verify_installation(agent, level, project, state)
@@ -299,8 +288,8 @@ def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None
             wrong = [problem for problem in wrong if not problem.endswith("is out of date")]
             if wrong:
                 more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-                mend = f"holdfast install --agent {agent.name} --{level}"
-                lost.append(f"{agent.title}: Holdfast's hooks are missing ({wrong[0]}{more}): {mend}")
+                remedy = f"holdfast install --agent {agent.name} --{level}"
+                lost.append(f"{agent.title}: Holdfast's hooks are missing ({wrong[0]}{more}): {remedy}")
     return list(dict.fromkeys(lost))
 
 
@@ -315,77 +304,6 @@ def duplicate_hooks(agent: Agent, project: Path, state: Path | None = None) -> l
             seen.setdefault(item.event, []).append(item.path)
         files.add(path)
     return [Double(event, tuple(paths)) for event, paths in seen.items() if len(paths) > 1]
-
-
-def _decode_settings(path: Path, content: bytes | None) -> str:
-    try:
-        return (content or b"").decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1 if content else 1
-        raise InstallRefused("it is not UTF-8", where=f"{path}:{line}", fix="Save it as UTF-8.") from error
-
-
-def _edit_safely(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
-    """Unreadable files are not touched; written ones are parsed again before they are saved."""
-    try:
-        result = work()
-        # Comments and formatting may differ; values may not.
-        same = not isinstance(result, str) or layout.foreign(result) == layout.foreign(text)
-    except BrokenJson as error:
-        where = f"{path}:{line_of(text, error.at)}"
-        raise InstallRefused(error.problem, where=where, fix="Correct the file, then run: holdfast up") from error
-    if not same:
-        raise InstallRefused("it cannot be edited safely", where=str(path), fix="Please report this file's shape.")
-    return result
-
-
-def _make_record(
-    agent: Agent, level: str, path: Path, record: Record | None, before: bytes | None, after: bytes
-) -> Record:
-    # An update that changes nothing must not replace the record of the first installation.
-    if record and before == after:
-        return record
-    original, new = _original_content(layout_of(agent), path, before, record), content_digest(after)
-    # A file at home may hold keys, which must not be copied into our state folder.
-    not_kept = original is not None and level == "user" and layout_of(agent).secret_at_home
-    original = layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
-    # Hashes count only with their original: somebody may check out an older version of the file.
-    earlier = record.results if record and record.original == original else ()
-    return Record(
-        path=str(path),
-        agent=agent.name,
-        level=level,
-        original=original,
-        results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
-        part=_record_suffix(_layout_name(agent)),
-        # Only the first installation makes folders; later ones find them.
-        made_folders=(record.made_folders if record else 0) or locations.missing_folders(path),
-        made_file=_made_by_us(record) if record else before is None,
-        not_kept=not_kept,
-    )
-
-
-def _original_content(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
-    """The file without us: the exact bytes if nobody else wrote since, else everything but our entries."""
-    if now is None:
-        return None
-    # Nobody wrote since: the exact original can be restored.
-    if record and record.wrote(now) and not record.not_kept:
-        return record.original
-    text = _decode_settings(path, now)
-    if not _edit_safely(layout, path, text, lambda: layout.find_entries(text)):
-        return now
-    # What somebody changed in a file of ours may be worth keeping.
-    if layout.all_ours and record:
-        raise InstallRefused("it was changed", where=str(path), fix="Move it away and try again.")
-    before = _decode_settings(path, record.original) if record and record.original else ""
-    rest = _edit_safely(layout, path, text, lambda: layout.without_ours(text, before))
-    # A file that we made, and that holds nothing of others, is removed.
-    return None if (_made_by_us(record) or not rest) and not layout.foreign(rest) else rest.encode()
-
-
-def _made_by_us(record: Record | None) -> bool:
-    return record is not None and (record.made_file or (record.original is None and not record.not_kept))
 
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
@@ -411,19 +329,3 @@ def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     records.drop(plan.path, _record_suffix(plan.layout))
-
-
-__all__ = [
-    "Double",
-    "InstallRefused",
-    "Installed",
-    "Plan",
-    "apply_plan",
-    "duplicate_hooks",
-    "install_hooks",
-    "installed_hooks",
-    "plan_install",
-    "plan_removal",
-    "remove_hooks",
-    "verify_installation",
-]

@@ -16,7 +16,6 @@ from holdfast.core.agent import Agent, Hook
 from holdfast.setup.install.json_edit import (
     BrokenJson,
     Node,
-    Style,
     append_items,
     apply_edits,
     parse_json,
@@ -100,14 +99,20 @@ def _names_us(word: str) -> bool:
 
 def words_of(value: Any) -> list[str]:
     """Program and arguments, in exec form and in shell form."""
+    if not isinstance(value, Mapping):
+        return []
     # `bash` is Copilot's name for the command.
-    command = value.get("command", value.get("bash")) if isinstance(value, Mapping) else None
+    command, args = value.get("command", value.get("bash")), value.get("args")
     if isinstance(command, list):
         return [word for word in command if isinstance(word, str)]
     if not isinstance(command, str):
         return []
-    if isinstance(value, Mapping) and isinstance(args := value.get("args"), list):
+    if isinstance(args, list):
         return [command, *(word for word in args if isinstance(word, str))]
+    return _split_words(command)
+
+
+def _split_words(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     # Unbalanced quotes: written by hand, and still compared.
@@ -143,7 +148,7 @@ def ensure_json_object(text: str) -> str:
 def parse_checked(text: str, expected: Wanted | None = None) -> Node:
     """The parsed text, refused if an agent would not understand it either."""
     root = parse_json_object(text)
-    _only_once(root, HOOKS)
+    only_once(root, HOOKS)
     if hooks := root.member(HOOKS):
         _check_hooks(hooks, expected or {})
     return root
@@ -153,13 +158,13 @@ def _check_hooks(hooks: Node, expected: Wanted) -> None:
     if not hooks.is_object:
         raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
     for event in hooks.items:
-        _only_once(hooks, str(event.key))
+        only_once(hooks, str(event.key))
         # Lists of events that we do not use are not checked.
         if item := expected.get(str(event.key)):
             _check_event(event, grouped=GROUPED in item)
 
 
-def _only_once(node: Node, key: str) -> None:
+def only_once(node: Node, key: str) -> None:
     if len(nodes := node.named(key)) > 1:
         raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
 
@@ -214,25 +219,35 @@ def _without_stale(text: str, expected: Wanted) -> str:
         for event, entries, i in ours_in(root):
             # The first entry of an event stays; a second one would run every hook twice.
             if event not in expected or event in seen:
-                text = _without_entry(text, root, entries, i)
+                text = _without_entry(text, root, (event, entries, i), {HOOKS})
                 break
             seen.add(event)
         else:
             return text
 
 
-def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
-    """With its group if it was alone there, and with its event if that group was."""
+def _without_entry(text: str, root: Node, ours: tuple[str, Node, int], keep: Collection[str]) -> str:
+    """With every container that then holds nothing, unless it is to be kept."""
+    name, entries, index = ours
     hooks = root.member(HOOKS) or root
-    for position, event in enumerate(hooks.items):
-        # A list that would become empty is removed.
-        if event is entries and len(entries.items) == 1:
-            return apply_edits(text, remove_item(text, hooks, position))
-        for i, group in enumerate(event.items):
-            if group.member(GROUPED) is entries and len(entries.items) == 1:
-                alone = len(event.items) == 1
-                return apply_edits(text, remove_item(text, hooks, position) if alone else remove_item(text, event, i))
-    return apply_edits(text, remove_item(text, entries, index))
+    event = hooks.named(name)[0]
+    grouped = (i for i, item in enumerate(event.items) if item.member(GROUPED) is entries)
+    at = index if entries is event else next(grouped)
+    if not _is_only_ours(event.items[at]):
+        place = entries, index
+    elif len(event.items) > 1 or name in keep:
+        place = event, at
+    elif len(hooks.items) > 1 or HOOKS in keep:
+        place = hooks, hooks.items.index(event)
+    else:
+        place = root, root.items.index(hooks)
+    return apply_edits(text, remove_item(text, *place))
+
+
+def _is_only_ours(item: Node) -> bool:
+    """One entry of ours, and around it nothing of others."""
+    entries = item.member(GROUPED)
+    return entries is None or (len(entries.items) == 1 and _item_is_ours(item))
 
 
 def _with_missing(text: str, expected: Wanted) -> str:
@@ -241,7 +256,8 @@ def _with_missing(text: str, expected: Wanted) -> str:
     there = {event for event, _, _ in ours_in(root)}
     items = {event: style.dumps(item) for event, item in expected.items() if event not in there}
     if hooks is None:
-        return apply_edits(text, append_items(text, root, [_hooks_section(items, style)], style)) if items else text
+        section = style.section(HOOKS, [style.member(event, f"[{item}]") for event, item in items.items()])
+        return apply_edits(text, append_items(text, root, [section], style)) if items else text
     edits, members = [], []
     for event, item in items.items():
         if listed := hooks.member(event):
@@ -251,43 +267,12 @@ def _with_missing(text: str, expected: Wanted) -> str:
     return apply_edits(text, edits + (append_items(text, hooks, members, style) if members else []))
 
 
-def _hooks_section(items: Mapping[str, str], style: Style) -> str:
-    members = [style.member(event, f"[{item}]") for event, item in items.items()]
-    if style.inline:
-        return style.member(HOOKS, "{" + f",{style.gap}".join(members) + "}")
-    outer = style.newline + style.unit
-    inner = outer + style.unit
-    return style.member(HOOKS, "{" + inner + f",{inner}".join(members) + outer + "}")
-
-
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
     """`keep` names the parts (`hooks`, events) that existed before and stay even when empty."""
     # One at a time: each removal moves all other positions.
-    while position := _ours_first(parse_checked(text), keep):
-        text = apply_edits(text, remove_item(text, *position))
+    while ours := ours_in(root := parse_checked(text)):
+        text = _without_entry(text, root, ours[0], keep)
     return text
-
-
-def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
-    """The largest node that is entirely ours."""
-    hooks = root.member(HOOKS)
-    if hooks is None or not (entries_of_ours := ours_in(root)):
-        return None
-    # Largest first, so that no empty lists and sections remain.
-    if HOOKS not in keep and all(_event_is_ours(event) for event in hooks.items):
-        return root, root.items.index(hooks)
-    for i, event in enumerate(hooks.items):
-        if event.key not in keep and _event_is_ours(event):
-            return hooks, i
-        for j, item in enumerate(event.items if event.is_array else ()):
-            if _item_is_ours(item):
-                return event, j
-    _, entries, index = entries_of_ours[0]
-    return entries, index
-
-
-def _event_is_ours(event: Node) -> bool:
-    return event.is_array and bool(event.items) and all(_item_is_ours(item) for item in event.items)
 
 
 def _item_is_ours(item: Node) -> bool:

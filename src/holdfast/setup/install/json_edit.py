@@ -164,6 +164,13 @@ class Style:
     def member(self, key: str, value: str) -> str:
         return f"{json.dumps(key, ensure_ascii=False)}:{self.gap}{value}"
 
+    def section(self, key: str, members: Iterable[str]) -> str:
+        """An object in the root, with one member a line."""
+        outer = "" if self.inline else self.newline + self.unit
+        inner = "" if self.inline else outer + self.unit
+        between = f",{self.gap}" if self.inline else f",{inner}"
+        return self.member(key, "{" + inner + between.join(members) + outer + "}")
+
 
 def style_of(text: str, root: Node) -> Style:
     newline = NEWLINE.search(text)

@@ -1,4 +1,4 @@
-"""Manages the entry of our MCP server in an agent's settings file."""
+"""Manages our MCP server and our status line in an agent's settings file."""
 
 import dataclasses
 import json
@@ -15,7 +15,6 @@ from holdfast.setup.install.hooks_text import ensure_json_object
 from holdfast.setup.install.json_edit import (
     BrokenJson,
     Node,
-    Style,
     append_items,
     apply_edits,
     line_of,
@@ -24,6 +23,7 @@ from holdfast.setup.install.json_edit import (
     remove_item,
     style_of,
 )
+from holdfast.setup.install.layouts import Layout
 from holdfast.setup.install.locations import HookEntry
 
 NAME, PROGRAM = "holdfast", "holdfast"
@@ -61,80 +61,93 @@ def is_ours(value: Any) -> bool:
     return len(words) >= 2 and Path(words[0]).name == PROGRAM and words[1:] == ["mcp"]
 
 
-class Servers:
-    """A file that its owner, and the agent itself, write too."""
+class JsonMember(Layout):
+    """A JSON file that its owner and the agent write too: ours is one member of a section, or of the file itself."""
 
-    all_ours = False
+    section = ""
+    name = NAME
+
+    def entry(self, agent: Agent, state: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def is_ours(self, value: Any) -> bool:
+        raise NotImplementedError
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {self.name: self.entry(agent, state)}
+
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
+        text = ensure_json_object(text)
+        root, holder, there = self._checked(text)
+        ours, style = self.entry(agent, state), style_of(text, root)
+        if there is not None:
+            # Somebody's own entry stays as it is.
+            stale = self.is_ours(there.value) and there.value != ours
+            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        member = style.member(self.name, style.dumps(ours))
+        if holder is None:
+            holder, member = root, style.section(self.section, [member])
+        return apply_edits(text, append_items(text, holder, [member], style))
+
+    def without_ours(self, text: str, before: str) -> str:
+        root, holder, there = self._checked(ensure_json_object(text))
+        if holder is None or there is None or not self.is_ours(there.value):
+            return text
+        was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
+        # A section that existed before us stays, even when empty.
+        alone = holder is not root and len(holder.items) == 1 and not was_there
+        where, what = (root, holder) if alone else (holder, there)
+        return apply_edits(text, remove_item(text, where, where.items.index(what)))
+
+    def find_entries(self, text: str) -> list[HookEntry]:
+        there = self._checked(ensure_json_object(text))[2]
+        ours = there is not None and self.is_ours(there.value)
+        return [HookEntry(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
+
+    def foreign(self, text: str) -> Any:
+        value = dict(parse_json(ensure_json_object(text)).value)
+        held = value.get(self.section) if self.section else value
+        if not isinstance(held, dict):
+            return value
+        others = {name: one for name, one in held.items() if name != self.name or not self.is_ours(one)}
+        return put_section(value, self.section, others) if self.section else others
+
+    def _checked(self, text: str) -> tuple[Node, Node | None, Node | None]:
+        """The root, the node that holds our member, and the member; None for what is missing."""
+        root = parse_json_object(text)
+        if self.section:
+            hooks_text.only_once(root, self.section)
+        holder = root.member(self.section) if self.section else root
+        if holder is None:
+            return root, None, None
+        if not holder.is_object:
+            raise BrokenJson(f'"{self.section}" is not an object', holder.start)
+        hooks_text.only_once(holder, self.name)
+        return root, holder, holder.member(self.name)
+
+
+def put_section(value: dict[str, Any], section: str, others: dict[str, Any]) -> dict[str, Any]:
+    """A section without entries makes no difference."""
+    return {**value, section: others} if others else {k: v for k, v in value.items() if k != section}
+
+
+class Servers(JsonMember):
     # Entries of other servers may hold keys.
     secret_at_home = True
 
     def __init__(self, written: McpFormat = "standard") -> None:
         self.written, self.section = written, SECTIONS.get(written, STANDARD_SECTION)
 
-    def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {NAME: server_entry(state, self.written)}
+    def entry(self, _agent: Agent, state: Path) -> dict[str, Any]:
+        return server_entry(state, self.written)
 
-    def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
-        text = ensure_json_object(text)
-        root, servers = self._checked(text)
-        ours = server_entry(state, self.written)
-        style = style_of(text, root)
-        there = servers.member(NAME) if servers else None
-        if there is not None:
-            stale = is_ours(there.value) and there.value != ours
-            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
-        member = style.member(NAME, style.dumps(ours))
-        if servers is not None:
-            return apply_edits(text, append_items(text, servers, [member], style))
-        return apply_edits(text, append_items(text, root, [self._opened(member, style)], style))
-
-    def without_ours(self, text: str, before: str) -> str:
-        root, servers = self._checked(ensure_json_object(text))
-        ours = servers.member(NAME) if servers else None
-        if servers is None or ours is None or not is_ours(ours.value):
-            return text
-        was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
-        # A section that existed before us stays, even when empty.
-        alone = len(servers.items) == 1 and not was_there
-        where, what = (root, servers) if alone else (servers, ours)
-        return apply_edits(text, remove_item(text, where, where.items.index(what)))
-
-    def find_entries(self, text: str) -> list[HookEntry]:
-        _, servers = self._checked(ensure_json_object(text))
-        ours = servers.member(NAME) if servers else None
-        return [HookEntry(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
-
-    def foreign(self, text: str) -> Any:
-        value = dict(parse_json(ensure_json_object(text)).value)
-        servers = value.get(self.section)
-        if not isinstance(servers, dict):
-            return value
-        others = {name: one for name, one in servers.items() if name != NAME or not is_ours(one)}
-        return {**value, self.section: others} if others else {k: v for k, v in value.items() if k != self.section}
+    def is_ours(self, value: Any) -> bool:
+        return is_ours(value)
 
     def outline(self, text: str) -> bytes:
         there = self.section in parse_json(ensure_json_object(text)).value
         # Only whether there is a section is kept: the rest of the file may hold keys.
         return json.dumps({self.section: {}} if there else {}).encode()
-
-    def switched_off(self, _text: str) -> str:
-        return ""
-
-    def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse_json_object(text)
-        servers = root.member(self.section)
-        for node, key in ((root, self.section), (servers, NAME)):
-            if node and len(nodes := node.named(key)) > 1:
-                raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
-        if servers is not None and not servers.is_object:
-            raise BrokenJson(f'"{self.section}" is not an object', servers.start)
-        return root, servers
-
-    def _opened(self, member: str, style: Style) -> str:
-        if style.inline:
-            return style.member(self.section, "{" + member + "}")
-        outer = style.newline + style.unit
-        return style.member(self.section, "{" + outer + style.unit + member + outer + "}")
 
 
 SECTION = "mcp_servers"
@@ -142,10 +155,9 @@ TABLE = re.compile(rf"(?:\r?\n)?^\[{SECTION}\.{NAME}\][^\n]*\n(?:(?!\s*\[)[^\n]*
 """With the blank line before it, up to the next table."""
 
 
-class TomlServers:
+class TomlServers(Layout):
     """A TOML file that its owner and the agent write too: ours is one table at its end."""
 
-    all_ours = False
     secret_at_home = True
 
     def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
@@ -177,13 +189,10 @@ class TomlServers:
         if not isinstance(servers, dict):
             return value
         others = {name: one for name, one in servers.items() if name != NAME or not is_ours(one)}
-        return {**value, SECTION: others} if others else {k: v for k, v in value.items() if k != SECTION}
+        return put_section(value, SECTION, others)
 
     def outline(self, _text: str) -> bytes:
         return b""
-
-    def switched_off(self, _text: str) -> str:
-        return ""
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -236,49 +245,12 @@ def status_line_entry(agent: Agent, state: Path) -> dict[str, Any]:
     return {"type": "command", "command": shlex.join(words)}
 
 
-class StatusLine:
-    all_ours = False
-    secret_at_home = False
-
+class StatusLine(JsonMember):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {self.name: status_line_entry(agent, state)}
+    def entry(self, agent: Agent, state: Path) -> dict[str, Any]:
+        return status_line_entry(agent, state)
 
-    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        text = ensure_json_object(text)
-        root, there = self._checked(text)
-        ours, style = status_line_entry(agent, state), style_of(text, root)
-        if there is not None:
-            # Somebody's own status line stays as it is.
-            stale = hooks_text.is_ours(there.value) and there.value != ours
-            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
-        return apply_edits(text, append_items(text, root, [style.member(self.name, style.dumps(ours))], style))
-
-    def without_ours(self, text: str, _before: str) -> str:
-        root, there = self._checked(ensure_json_object(text))
-        if there is None or not hooks_text.is_ours(there.value):
-            return text
-        return apply_edits(text, remove_item(text, root, root.items.index(there)))
-
-    def find_entries(self, text: str) -> list[HookEntry]:
-        _, there = self._checked(ensure_json_object(text))
-        ours = there is not None and hooks_text.is_ours(there.value)
-        return [HookEntry(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
-
-    def foreign(self, text: str) -> Any:
-        value = dict(parse_json(ensure_json_object(text)).value)
-        return {k: v for k, v in value.items() if k != self.name or not hooks_text.is_ours(v)}
-
-    def outline(self, text: str) -> bytes:
-        return text.encode()
-
-    def switched_off(self, _text: str) -> str:
-        return ""
-
-    def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse_json_object(text)
-        if len(nodes := root.named(self.name)) > 1:
-            raise BrokenJson(f'"{self.name}" is there twice', nodes[1].begin)
-        return root, root.member(self.name)
+    def is_ours(self, value: Any) -> bool:
+        return hooks_text.is_ours(value)

@@ -2,6 +2,7 @@
 
 import difflib
 import time
+from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -103,17 +104,24 @@ PRIORITIES = {"P0": "nothing else can continue", "P1": "urgent", "P2": "soon", "
 
 def tasks_page(visit: Visit) -> dict[str, Any]:
     projects = visit.view("project.list")["projects"]
-    chosen = [one for one in projects if not visit.project or one["root"] == visit.project]
-    lists = [visit.view("project.tasks", project=one["root"]) for one in chosen]
-    tasks = [{**task, "root": of["root"], "project": of["project"]} for of in lists for task in of["tasks"]]
+    roots = [one["root"] for one in projects if not visit.project or one["root"] == visit.project]
+    tasks = [task for root in roots for task in _tasks_of(visit, root)]
+    by_priority = defaultdict(list)
+    for task in tasks:
+        by_priority[task["priority"]].append(task)
     lease_list = visit.view("project.leases")
     return {
         "projects": projects,
-        "sections": [(name, words, [t for t in tasks if t["priority"] == name]) for name, words in PRIORITIES.items()],
+        "sections": [(name, words, by_priority[name]) for name, words in PRIORITIES.items()],
         "count": len(tasks),
         "leases": [lease for lease in lease_list["leases"] if lease["holders"] or lease["waiters"]],
         "now": lease_list["now"],
     }
+
+
+def _tasks_of(visit: Visit, root: str) -> list[dict[str, Any]]:
+    listed = visit.view("project.tasks", project=root)
+    return [{**task, "root": listed["root"], "project": listed["project"]} for task in listed["tasks"]]
 
 
 TASKS_SCREEN = Screen(
@@ -153,18 +161,22 @@ def _build_board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
     where = {"of": checkout["project"], "repo": checkout["repo"], "branch": checkout["branch"]}
     columns = checkout["sessions"] or [{"id": "", "alias": "", "agent": "", "active": checkout["at"]}]
     seen = [visit.view("gates.status", whose=column["id"], **where) for column in columns]
-    names = [one["name"] for one in seen[0]["requirements"]]
-    by_name = [{one["name"]: one for one in status["requirements"]} for status in seen]
     return {
         **checkout,
         "columns": [{**column, "refused": status["refused"]} for column, status in zip(columns, seen, strict=True)],
-        "rows": [[of[name] for of in by_name if name in of] for name in names],
+        "rows": _requirement_rows([status["requirements"] for status in seen]),
         "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
         "notices": seen[0]["notices"],
         "checks": _branch_checks(visit, checkout),
         "waiting": seen[0]["waiting"],
         "attention": [line for line in seen[0]["attention"] if line not in seen[0]["waiting"]],
     }
+
+
+def _requirement_rows(columns: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """A row for each requirement of the first column, with its state in every column."""
+    by_name = [{one["name"]: one for one in column} for column in columns]
+    return [[named[one["name"]] for named in by_name if one["name"] in named] for one in columns[0]]
 
 
 def _branch_checks(visit: Visit, checkout: dict[str, Any]) -> list[dict[str, Any]]:

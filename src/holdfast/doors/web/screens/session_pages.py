@@ -1,7 +1,6 @@
 """The pages about sessions: live ones, all of them, one of them, one event, a day's activity."""
 
 import bisect
-import time
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
@@ -12,6 +11,7 @@ from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.times import DAY
 from holdfast.doors.web import overview_shapes, session_rows
+from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.changes import list_changes
 from holdfast.doors.web.screen import Screen, Visit
 
@@ -26,14 +26,19 @@ def now_page(visit: Visit) -> dict[str, Any]:
     # Twice as many as shown, because some of the latest still run.
     latest = visit.view("sessions.list", all=True, limit=ENDED_SHOWN * 2)["sessions"]
     return {
-        "waiting": [row for row in rows if row["needs"]],
-        "working": [row for row in rows if not row["needs"] and row["state"] == "working"],
-        "quiet": [row for row in rows if not row["needs"] and row["state"] != "working"],
+        **_by_attention(rows),
         "ended": [row for row in latest if row["state"] == "ended"][:ENDED_SHOWN],
         "projects": len({row["project"] for row in rows}),
         "today": visit.view("sessions.activity", days=1, detailed=1)["today"],
         "now": who["now"],
     }
+
+
+def _by_attention(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    parts: dict[str, list[dict[str, Any]]] = {"waiting": [], "working": [], "quiet": []}
+    for row in rows:
+        parts["waiting" if row["needs"] else "working" if row["state"] == "working" else "quiet"].append(row)
+    return parts
 
 
 NOW_SCREEN = Screen(name="now", title="Now", path="/", page=now_page, key="n", live="*")
@@ -53,7 +58,7 @@ MICRO = 1_000_000
 
 def sessions_page(visit: Visit) -> dict[str, Any]:
     chosen = {name: visit.query.get(name, "") for name in CHOSEN}
-    costs = _costs(visit)
+    costs = _costs(visit, of=visit.client)
     offset = visit.number("offset")
     answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
     for row in answer["sessions"]:
@@ -92,33 +97,16 @@ def _start_of_days(days: str) -> int:
     return int(midnight.timestamp() * 1000) - (int(days) - 1) * DAY
 
 
-class _Costs:
-    """Cached, because adding up every session takes a while on a long log."""
-
-    # In seconds.
-    KEPT_S = 10.0
-
-    def __init__(self) -> None:
-        self._until = 0.0
-        self._of: object = None
-        self._known: dict[str, int] = {}
-
-    def __call__(self, visit: Visit) -> dict[str, int]:
-        if time.monotonic() > self._until or self._of is not visit.client:
-            self._known = self._look(visit)
-            self._until, self._of = time.monotonic() + self.KEPT_S, visit.client
-        return self._known
-
-    @staticmethod
-    def _look(visit: Visit) -> dict[str, int]:
-        try:
-            groups = visit.view("cost.report", by="session")["groups"]
-        except HoldfastError:
-            return {}
-        return {one["group"]: one["cost_micro_dollars"] for one in groups if one["cost_micro_dollars"] is not None}
+def _cost_by_session(visit: Visit) -> dict[str, int]:
+    try:
+        groups = visit.view("cost.report", by="session")["groups"]
+    except HoldfastError:
+        return {}
+    return {one["group"]: one["cost_micro_dollars"] for one in groups if one["cost_micro_dollars"] is not None}
 
 
-_costs = _Costs()
+# Adding up every session takes a while on a long log.
+_costs = Cached(_cost_by_session)
 
 SESSIONS_SCREEN = Screen(
     name="sessions", title="Sessions", path="/sessions", page=sessions_page, key="l", live="session. prompt. turn. permission.",
@@ -236,22 +224,26 @@ QUIET = frozenset(("pid", "pid_start", "same", "transcript", "repo", "native", "
 
 
 def event_page(visit: Visit) -> dict[str, Any]:
-    seq = visit.path["seq"]
-    if not seq.isdecimal() or len(seq) > 16:
-        raise CommandRefused(f"there is no event {seq[:40]!r}")
-    event = visit.view("log.event", seq=int(seq))
+    event = visit.view("log.event", seq=_event_number(visit.path["seq"]))
     data, payload = event["data"], _decode_payload(event["body"])
     tool_input = payload.get("tool_input") or data.get("input") or {}
     edits = list_changes(tool_input) or list_changes(data.get("input"))
+    facts = [(name, _short_text(data[name])) for name in data if data[name] and name not in HIDDEN | QUIET]
     return {
         "event": event,
         "data": data,
         "given": _input_fields(tool_input, bool(edits)),
         "changes": edits,
-        "texts": [(name, data[name]) for name in LONG if isinstance(data.get(name), str) and data[name]],
-        "facts": [(name, _short_text(value)) for name, value in data.items() if name not in HIDDEN | QUIET and value],
-        "raw": msgspec.json.format(msgspec.json.encode(payload), indent=2).decode() if payload else event["body"],
+        "texts": [(name, data[name]) for name in LONG if data.get(name) and isinstance(data[name], str)],
+        "facts": facts,
+        "raw": _indented(payload) or event["body"],
     }
+
+
+def _event_number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 16:
+        raise CommandRefused(f"there is no event {text[:40]!r}")
+    return int(text)
 
 
 def _decode_payload(body: str) -> dict[str, Any]:
@@ -260,6 +252,10 @@ def _decode_payload(body: str) -> dict[str, Any]:
     except (msgspec.DecodeError, RecursionError):
         return {}
     return payload if isinstance(payload, dict) else {}
+
+
+def _indented(payload: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(payload), indent=2).decode() if payload else ""
 
 
 def _input_fields(tool_input: Any, edited: bool) -> list[tuple[str, str]]:
@@ -298,7 +294,7 @@ def activity_page(visit: Visit) -> dict[str, Any]:
         "heat": heat_map(activity["days"], measure),
         "projects": sum_rows(activity["rows"], "project", measure),
         "agents": sum_rows(activity["rows"], "agent", measure),
-        "days": day_bars(activity["days"][-span:], measure),
+        "days": with_shares(activity["days"][-span:], measure),
         "measure": measure,
         "measures": MEASURES,
         "span": span,
@@ -331,9 +327,10 @@ def _heat_level(value: int | None, ordered: list[int]) -> int:
     return -(-rank * LEVELS // len(ordered))
 
 
-def day_bars(days: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
-    most = max((day[measure] or 0 for day in days), default=0) or 1
-    return [{**day, "share": round((day[measure] or 0) / most * 100, 1)} for day in days]
+def with_shares(rows: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+    """Each with its percentage of the largest."""
+    most = max((row[measure] or 0 for row in rows), default=0) or 1
+    return [{**row, "share": round((row[measure] or 0) / most * 100, 1)} for row in rows]
 
 
 def sum_rows(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, Any]]:
@@ -343,9 +340,7 @@ def sum_rows(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str
         for name, value in row.items():
             if isinstance(value, int):
                 one[name] = (one.get(name) or 0) + value
-    most = max((one[measure] or 0 for one in groups.values()), default=0) or 1
-    ranked = sorted(groups.values(), key=lambda one: -(one[measure] or 0))
-    return [{**one, "share": round((one[measure] or 0) / most * 100, 1)} for one in ranked]
+    return with_shares(sorted(groups.values(), key=lambda one: -(one[measure] or 0)), measure)
 
 
 ACTIVITY_SCREEN = Screen(
