@@ -41,8 +41,8 @@ from holdfast_team.membership import (
     TeamUnreachable,
     connect_team,
     error_from_answer,
+    maintain_leases,
     rotate_token,
-    tend_leases,
 )
 from holdfast_team.protocol import MOST_EVENTS, Batch, BatchAnswer, FeedPage, Level, SharedEvent, SharedProject
 from holdfast_team.sent import SentLog
@@ -439,7 +439,7 @@ class ForwarderProcess:
         forwarder = Forwarder(self._paths, membership)
         receiver, leases = Receiver(forwarder), connect_team(membership)
         threading.Thread(target=self._wait_for_end, name="end", daemon=True).start()
-        for name, work in (("feed", receiver.step), ("leases", lambda: tend_leases(forwarder.files, leases))):
+        for name, work in (("feed", receiver.step), ("leases", lambda: maintain_leases(forwarder.files, leases))):
             pause = 0.0 if name == "feed" else 1.0
             threading.Thread(target=self._again_and_again, args=(work, pause), name=name, daemon=True).start()
         while not self._stopping.is_set():

@@ -322,13 +322,13 @@ def rotate_token(paths: Paths, now: int) -> Membership:
 # ── leases of this machine ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tend_leases(files: TeamFiles, connection: TeamConnection) -> None:
+def maintain_leases(files: TeamFiles, connection: TeamConnection) -> None:
     """Renew leases of living processes and return those of dead ones."""
     if not files.leases():
         return
     with files.changing_leases() as leases:
         for lease in list(leases):
-            if _tend_lease(lease, connection) is None:
+            if _maintain_lease(lease, connection) is None:
                 leases.remove(lease)
 
 
@@ -340,7 +340,7 @@ def _is_owner_alive(lease: OwnLease) -> bool:
     return seen is not None and seen.start == lease.start
 
 
-def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
+def _maintain_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None if it is over."""
     asked_at = steady_ms()
     alive = _is_owner_alive(lease)

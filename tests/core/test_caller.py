@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import machine
-from holdfast.core.caller import AgentProcess, HookOrigins, LeftBehind, ProcessChains, judge_caller, list_ancestors
+from holdfast.core.caller import AgentProcess, HookOrigins, Orphans, ProcessChains, judge_caller, list_ancestors
 
 WAITS = "import os,sys; print(os.getpid(), flush=True); sys.stdin.read()"
 PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nowhere"}
@@ -141,7 +141,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="to
 
 
 def test_what_an_agent_left_behind_was_running_until_it_is_seen_to_be_gone(detached: Start) -> None:
-    left = LeftBehind()
+    left = Orphans()
     left.look(1_000)
     pid = detached(CLAUDECODE="1")
     left.look(2_000)
@@ -154,7 +154,7 @@ def test_what_an_agent_left_behind_was_running_until_it_is_seen_to_be_gone(detac
 
 
 def test_a_persons_process_and_one_of_another_home_are_not_an_agents(detached: Start, tmp_path: Path) -> None:
-    left = LeftBehind()
+    left = Orphans()
     left.look(1_000)
     detached()
     detached(CLAUDECODE="1", HOME=str(tmp_path))

@@ -297,7 +297,7 @@ class Leftover(msgspec.Struct):
     """When it was first found gone; 0 while it runs."""
 
 
-class LeftBehind:
+class Orphans:
     """Tracks leftover processes in the daemon's memory. Each process is inspected once, when it is new: after its
     shell ends, nothing above it belongs to the agent any more."""
 
@@ -361,4 +361,4 @@ def _has_our_home(pid: int) -> bool:
     return home is None or Path(home) == Path.home()
 
 
-LEFT_BEHIND = LeftBehind()
+ORPHANS = Orphans()

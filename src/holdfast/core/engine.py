@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
-from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
+from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, Redacts, acts_on
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
@@ -26,7 +26,7 @@ class Subscribers(NamedTuple):
     """Features that keep documents of such events or enqueue jobs for them."""
     enrichers: tuple[tuple[Feature, Enrich], ...]
     annotators: tuple[tuple[Feature, Callable[[Event], None]], ...]
-    takers: tuple[tuple[Feature, TakesOut], ...]
+    redactors: tuple[tuple[Feature, Redacts], ...]
     reducers: tuple[Feature, ...]
     deciders: tuple[tuple[Feature, Decide], ...]
     derivers: tuple[tuple[Feature, Derive], ...]
@@ -143,13 +143,13 @@ class Engine:
         settings = self.ports.settings(self.ports.project(folder))
         return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
-    def takers(self, kind: str, folder: str) -> list[tuple[TakesOut, Any]]:
+    def redactors(self, kind: str, folder: str) -> list[tuple[Redacts, Any]]:
         """Return the functions, with settings, that may remove parts of such a payload before it reaches the disk."""
-        takers = self.subscribers_of(kind).takers
-        if not takers:
+        redactors = self.subscribers_of(kind).redactors
+        if not redactors:
             return []
         settings = self.ports.settings(self.ports.project(folder))
-        return [(takes_out, settings.get(feature.name)) for feature, takes_out in takers]
+        return [(redacts, settings.get(feature.name)) for feature, redacts in redactors]
 
     def _arrive(self, item: Delivery | Event | Arrival) -> Arrival:
         if isinstance(item, Arrival):
@@ -266,7 +266,7 @@ def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
         keepers=tuple(f for f in listening if f.keeps_documents or f.enqueues(kind)),
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
         annotators=tuple((f, f.enrich_history) for f in listening if f.enrich_history and kind in f.enriches),
-        takers=tuple((f, f.takes_out) for f in listening if f.takes_out and kind in f.enriches),
+        redactors=tuple((f, f.redacts) for f in listening if f.redacts and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),
         deciders=tuple((f, f.decide) for f in listening if f.decide and acts_on(kind, f.decides_on)),
         derivers=derivers,

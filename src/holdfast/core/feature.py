@@ -112,7 +112,7 @@ ContentParts = Callable[[], Iterable[Sequence[str]]]
 """Returns the parts of the worktree that features compare, each as globs (`Feature.content_parts`)."""
 Enrich = Callable[[Event, Settings, ContentParts], bool]
 """Returns whether it wrote text of the world into the payload, which is then redacted."""
-TakesOut = Callable[[bytes, Settings], bool]
+Redacts = Callable[[bytes, Settings], bool]
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -174,7 +174,7 @@ class Feature:
     is stored, `derive`, `reduce` and `decide` stay pure."""
     enriches: frozenset[str] = frozenset()
     """The kinds that `enrich` handles."""
-    takes_out: TakesOut | None = None
+    redacts: Redacts | None = None
     """Whether `enrich` may remove something from this payload. Such a delivery never reaches the disk as it came: it
     is applied first, and only its events are journaled. Called for every payload of these kinds, so it must be
     fast."""

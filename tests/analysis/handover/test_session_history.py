@@ -1,6 +1,6 @@
 """Events of the log become the steps of a summary: bounded, and with what gates refused."""
 
-from holdfast.analysis.handover.session_history import Course
+from holdfast.analysis.handover.session_history import SessionHistory
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted, ToolStarted
 from holdfast.core.kinds.engine_events import DecisionMade
@@ -17,7 +17,7 @@ def denial(of: int, gate: str = "refused") -> Event:
 
 
 def test_only_what_waits_for_a_requirement_is_still_to_be_done() -> None:
-    course = Course()
+    course = SessionHistory()
     for event in (
         *(start(1, "git push"), denial(1)),
         *(start(3, "rm -rf /"), denial(3, gate="")),
@@ -28,7 +28,7 @@ def test_only_what_waits_for_a_requirement_is_still_to_be_done() -> None:
 
 
 def test_of_a_long_session_the_goal_and_the_last_steps_are_kept() -> None:
-    course = Course(most_steps=5)
+    course = SessionHistory(most_steps=5)
     for n in range(40):
         course.add(
             Event(key=f"k{n}", kind="prompt.submitted", at=n, seq=n, session="s", data=PromptSubmitted(prompt=f"p{n}"))

@@ -144,8 +144,8 @@ def test_an_answer_is_on_disk_before_it_is_in_the_store(harness: Harness, event:
 @pytest.mark.parametrize("body", [b"a private payload", b"a payload"])
 def test_what_a_feature_takes_out_of_a_payload_is_never_journaled(harness: Harness, body: bytes) -> None:
     """Such a delivery is applied first, and its events are journaled; any other is journaled as it came."""
-    takes_out = {"enriches": frozenset(("tool.finished",)), "enrich": lambda *_: False, "takes_out": is_private}
-    harness.engine.features = (dataclasses.replace(harness.feature, **takes_out),)
+    redacts = {"enriches": frozenset(("tool.finished",)), "enrich": lambda *_: False, "redacts": is_private}
+    harness.engine.features = (dataclasses.replace(harness.feature, **redacts),)
     harness.again([a_delivery(event=QUIET, mode="ask", body=body)])
     (entry,) = Journal(harness.paths.journal).pending_entries()
     assert (entry.delivery is None, bool(entry.events)) == (is_private(body), is_private(body))

@@ -13,7 +13,7 @@ MOST_STEPS, LONGEST_EVENT = 2_000, 4_000
 MOST_BEGUN = 20
 
 
-class Course:
+class SessionHistory:
     """Fed with a session's events in order. A very long session keeps its first prompt, which is the goal, and its
     last steps."""
 

@@ -14,7 +14,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import KeyUnavailable, StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.feature import TakesOut
+from holdfast.core.feature import Redacts
 from holdfast.core.ports import Store
 from holdfast.core.transaction import Arrival, Transaction
 from holdfast.daemon.ingest.journal import AckLedger, Journal, JournalEntry
@@ -128,7 +128,7 @@ class IngestPipeline:
                 batch.advance(Stage.REFUSED)
                 return None
         # Redaction doesn't know what features remove: such a payload is journaled only as the events it became.
-        as_it_came = not may_decide and not self._take_out(hooks, deliveries)
+        as_it_came = not may_decide and not self._is_redacted(hooks, deliveries)
         if as_it_came and self._journal_unapplied(batch):
             return [NOTHING_TO_SAY] * len(deliveries)
         self.flush()
@@ -177,17 +177,17 @@ class IngestPipeline:
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
 
-    def _take_out(self, hooks: Sequence[HookAndFolder], deliveries: Sequence[Delivery]) -> bool:
-        takers = {hook: self._takers(*hook) for hook in set(hooks)}
+    def _is_redacted(self, hooks: Sequence[HookAndFolder], deliveries: Sequence[Delivery]) -> bool:
+        redactors = {hook: self._redactors(*hook) for hook in set(hooks)}
         return any(
-            takes_out(delivery.body, settings)
+            redacts(delivery.body, settings)
             for hook, delivery in zip(hooks, deliveries, strict=True)
-            for takes_out, settings in takers[hook]
+            for redacts, settings in redactors[hook]
         )
 
-    def _takers(self, agent: str, event: str, folder: str) -> list[tuple[TakesOut, Any]]:
+    def _redactors(self, agent: str, event: str, folder: str) -> list[tuple[Redacts, Any]]:
         kind = self._kinds.get((agent, event))
-        return [] if kind is None else self._engine().takers(kind, folder)
+        return [] if kind is None else self._engine().redactors(kind, folder)
 
     # ── before the answer ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,7 @@ from holdfast.analysis.shell.command_effects import names_to_resolve, read_acts
 from holdfast.analysis.shell.program_code import shell_of_code
 from holdfast.analysis.shell.written_files import patched_files
 from holdfast.core import git
-from holdfast.core.caller import LEFT_BEHIND
+from holdfast.core.caller import ORPHANS
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.git_state import last_verb, read_refs
@@ -71,7 +71,7 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
         return False
     data.settings_at = settings.changed_at
     ended = event.kind in TOOL_ENDS and event.get("action") == "shell"
-    data.left_running = LEFT_BEHIND.observe(data.settings_at, ended)
+    data.left_running = ORPHANS.observe(data.settings_at, ended)
     if isinstance(data, ToolPayload):
         _observe_tool(event, data, settings)
         return _brought_text(data, settings)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.features.uat.drivers.evidence import takes_out
+from holdfast.features.uat.drivers.evidence import redacts
 from tests.kit import World, wait_until
 
 TYPED = "tarragon-x-41"
@@ -51,9 +51,9 @@ COMMAND = "npx @playwright/cli fill e2 'x'"
     ],
 )
 def test_a_command_of_a_driver_is_seen_wherever_it_stands(payload: dict[str, Any]) -> None:
-    assert takes_out(json.dumps(payload).encode(), None)
+    assert redacts(json.dumps(payload).encode(), None)
 
 
 def test_a_driver_named_in_the_output_only_costs_nobody_a_moment() -> None:
     payload = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": COMMAND}}
-    assert not takes_out(json.dumps(payload).encode(), None)
+    assert not redacts(json.dumps(payload).encode(), None)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.analysis.handover.session_history import Course
+from holdfast.analysis.handover.session_history import SessionHistory
 from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.core.event import Event
 from holdfast.core.text import estimate_tokens
@@ -21,7 +21,7 @@ Exists = Callable[[str], bool]
 
 def summarise_session(events: Iterable[Event]) -> Summary:
     """Summarise a session from its own events."""
-    course = Course()
+    course = SessionHistory()
     for event in events:
         course.add(event)
     return course.summary()

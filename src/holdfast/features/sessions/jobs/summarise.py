@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from holdfast.analysis.handover.session_history import Course
+from holdfast.analysis.handover.session_history import SessionHistory
 from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
@@ -48,7 +48,7 @@ class SummaryBuilder:
         self.todos: list[str] = []
         self.open_prompt = self._last_prompt = ""
         self.end = ""
-        self.course = Course(MAX_STEPS)
+        self.course = SessionHistory(MAX_STEPS)
 
     def add(self, event: Event) -> None:
         self.course.add(event)

@@ -76,7 +76,7 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     return True
 
 
-def takes_out(body: bytes, settings: UatSettings | None) -> bool:
+def redacts(body: bytes, settings: UatSettings | None) -> bool:
     """A guess from the raw payload: one too many costs a moment, one too few leaves typed values in the journal."""
     extra = (settings or DEFAULTS).drivers
     # A payload is mostly one long answer, in which no tool is named.
