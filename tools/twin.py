@@ -29,8 +29,8 @@ ORIGINS = frozenset("origin source imported reason detail end branch content why
 DEEDS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "permission.denied"))
 UNEQUAL = re.compile(r"\.summary\.text$|\.turns\[\d+\]\.(?:tokens\b|total_tokens|cost)")
 """A text that names the duration; and what turns cost, as the replay writes a transcript in a moment."""
-ENDS_OF_SESSIONS = frozenset(("session.started", "session.ended"))
-"""Rows that say where an import began and ended."""
+ONE_SIDED = frozenset(("session.started", "session.ended", "git.acted", "decision.made"))
+"""Rows that say where an import began and ended, what only a look at the worktree shows, and what an agent was told."""
 NUMBER = re.compile(r"\[\d+\]")
 LARGEST, MOST_SHOWN = 2_500_000, 12
 
@@ -100,7 +100,7 @@ def _all_rows(world: World, session: str) -> list[Record]:
         rows = [*page["rows"], *rows]
         before = page["older"]
         if not before:
-            return [row for row in rows if row["kind"] not in ENDS_OF_SESSIONS]
+            return [row for row in rows if row["kind"] not in ONE_SIDED]
 
 
 def _check_line(event: Event) -> tuple[Any, ...]:

@@ -22,19 +22,21 @@ from holdfast.agents.claude_code.attribution import (
 )
 from holdfast.agents.claude_code.forks import copied_ids
 from holdfast.agents.claude_code.hooks import TABLES, add_ending
-from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, decode, find_files
+from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, ToolUseResult, decode, find_files
 from holdfast.agents.claude_code.usage import READER, statement_of
 from holdfast.agents.history import read_lines, text_of
 from holdfast.agents.source import key_of, merge_by_time, session_name
-from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.transcripts import Follower, Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
+from holdfast.core.kinds.agent_events import PermissionDenied, PromptSubmitted
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
+UNREPORTED = ("session.titled", "turn.interrupted")
 TITLES = ("summary", "ai-title", "custom-title")
 """Records with a title of the session, in ascending priority."""
 
@@ -72,6 +74,28 @@ def _read_file(path: Path) -> Iterator[Found]:
             yield from transcript.spent(record)
 
     return read_lines(path, take, transcript.close)
+
+
+def follow_transcript(path: str) -> Follower:
+    transcript = _Transcript(Path(path))
+
+    def take(line: bytes) -> Iterator[Event]:
+        record = decode(line)
+        if record.type not in MESSAGES:
+            yield from filter(_is_unreported, transcript.read_other(record))
+            yield from transcript.title_event()
+        elif record.message is not None and record.session_id and record.uuid:
+            yield from filter(_is_unreported, transcript.read_entry(record))
+
+    return take
+
+
+def _is_unreported(event: Event) -> bool:
+    """Claude Code runs no hook for it. The refusals of its classifier have one."""
+    data = event.data
+    if isinstance(data, PromptSubmitted):
+        return data.source in ("queue", "rejection", "shell")
+    return event.kind in UNREPORTED or (isinstance(data, PermissionDenied) and is_rejection(data.reason))
 
 
 @dataclass
@@ -113,7 +137,7 @@ class _Transcript:
         yield from self._user(record, parts) if record.type == "user" else self._assistant(record, parts)
         self.last = record
         self._note_title(0, self.summaries.get(record.uuid))
-        yield from self._title_event()
+        yield from self.title_event()
 
     def read_other(self, record: Line) -> Iterator[Event]:
         if record.type == "queue-operation":
@@ -143,7 +167,7 @@ class _Transcript:
         if attachment.type == "queued_command" and attachment.command_mode in (None, "prompt"):
             words = typed_words(text_of(attachment.prompt))
             if words and not self._is_told(words):
-                yield from self._prompt(self._placed(record), words)
+                yield from self._words(self._placed(record), words, "queue")
 
     def _is_told(self, words: str) -> bool:
         """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message."""
@@ -162,7 +186,8 @@ class _Transcript:
             words = typed_words(_queued_text(record))
             self.told.add(words)
             digest = key_of(words)[:16]
-            yield from self._prompt(self._placed(record, f"queued/{record.timestamp}/{digest}"), words)
+            placed = self._placed(record, f"queued/{record.timestamp}/{digest}")
+            yield from self._words(placed, words, "queue")
 
     def _placed(self, record: Line, ident: str = "") -> Line:
         """Records that are no messages name no folder and no branch."""
@@ -180,7 +205,7 @@ class _Transcript:
         if isinstance(title, str) and title.strip() and weight >= self.title[0]:
             self.title = weight, title
 
-    def _title_event(self) -> Iterator[Event]:
+    def title_event(self) -> Iterator[Event]:
         title = self.title[1]
         if title and title != self.titled and self.last and not self.last.agent_id:
             self.titled = title
@@ -207,7 +232,7 @@ class _Transcript:
         elif is_notice(text):
             yield from self._prompt(record, text, synthetic=True)
         elif command := shell_command(text):
-            yield from self._prompt(record, f"! {command}", synthetic=True)
+            yield self._event(record, "prompt.submitted", prompt=f"! {command}", source="shell", synthetic=True)
         elif (words := typed_words(text)) and not (after_caveat and is_command(text)) and not self._is_told(words):
             yield from self._prompt(record, words)
 
@@ -216,7 +241,15 @@ class _Transcript:
         for n, part in enumerate(results):
             words = rejection_words(normalise.output_text(part.get("content"))) if part.get("is_error") else ""
             if words:
-                yield from self._prompt(record, words, n)
+                yield from self._words(record, words, "rejection", n)
+
+    def _words(self, record: Line, words: str, source: str, n: int = 0) -> Iterator[Event]:
+        """What a person says while the agent works belongs to the turn that goes on."""
+        if not self.turn:
+            yield from self._prompt(record, words, n)
+        else:
+            prompt = normalise.cap_text(words, normalise.PROMPT)
+            yield self._event(record, "prompt.submitted", n, prompt=prompt, source=source)
 
     def _prompt(self, record: Line, prompt: str, n: int = 0, *, synthetic: bool = False) -> Iterator[Event]:
         yield from self._turn_over()
@@ -253,9 +286,10 @@ class _Transcript:
             data["error"] = reason
             payload_reader.mark_failed(data, data["error"])
         else:
-            payload_reader.add_output(data, part.get("content"))
+            ending = record.ending()
+            payload_reader.add_output(data, _output_of(ending) or part.get("content"))
             data["ok"] = True
-            if (ending := record.ending()) is not None:
+            if ending is not None:
                 add_ending(data, tool, msgspec.to_builtins(ending))
         return self._event(record, "tool.failed" if failed else "tool.finished", n, tool=tool, call=call, **data)
 
@@ -273,7 +307,7 @@ class _Transcript:
         """A transcript that goes on is imported further next time."""
         if self.last:
             yield from self._queued_prompts([*self._take(), *self.queued])
-            yield from self._title_event()
+            yield from self.title_event()
             yield from self._turn_over()
             if not self.last.agent_id:
                 yield self._event(self.last, "session.ended", reason="import")
@@ -303,6 +337,11 @@ class _Transcript:
         )
 
 
+def _output_of(ending: ToolUseResult | None) -> Any:
+    """Of a command: what it printed, as the hook reports it. The model may have got less of it."""
+    return {"stdout": ending.stdout, "stderr": ending.stderr} if ending and (ending.stdout or ending.stderr) else None
+
+
 def _queued_text(record: Line) -> str:
     return text_of(record.content)
 
@@ -310,4 +349,5 @@ def _queued_text(record: Line) -> str:
 TRANSCRIPTS = Transcripts(
     importer=Importer(NAME, "Claude Code transcripts", find_transcripts, read_transcript, whole_sessions=True),
     usage=(READER,),
+    follow=follow_transcript,
 )
