@@ -52,7 +52,9 @@ class ClaudePlayer:
     agent = "claude-code"
 
     def __init__(self, records: list[Record]) -> None:
-        messages = [one for one in records if one.get("type") in MESSAGES and one.get("message") and one.get("sessionId")]
+        messages = [
+            one for one in records if one.get("type") in MESSAGES and one.get("message") and one.get("sessionId")
+        ]
         if not messages:
             raise CannotPlay("no message in it")
         if messages[0].get("agentId") or messages[0].get("isSidechain"):

@@ -10,7 +10,17 @@ import msgspec
 from holdfast.analysis.usage.reader import PARSE_ERRORS, LiveSession, UsageReader
 from holdfast.core.event import Event
 
-__all__ = ["PARSE_ERRORS", "Failure", "Follower", "Found", "ImportLocation", "Importer", "Skipped", "Spoken", "Transcripts"]
+__all__ = [
+    "PARSE_ERRORS",
+    "Failure",
+    "Follower",
+    "Found",
+    "ImportLocation",
+    "Importer",
+    "Skipped",
+    "Spoken",
+    "Transcripts",
+]
 
 
 class Skipped(NamedTuple):

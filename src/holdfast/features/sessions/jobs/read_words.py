@@ -96,5 +96,7 @@ def _is_told(event: Event, session: Session, prompts: set[str]) -> bool:
     if isinstance(data, PromptSubmitted):
         return data.prompt in prompts
     if isinstance(data, TurnInterrupted):
-        return any(turn.how == "interrupted" and turn.id == data.turn for turn in (session.turn, session.previous) if turn)
+        return any(
+            turn.how == "interrupted" and turn.id == data.turn for turn in (session.turn, session.previous) if turn
+        )
     return False

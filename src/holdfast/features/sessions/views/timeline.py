@@ -50,6 +50,8 @@ PAIRED_KINDS = (
 )  # fmt: skip
 DENIAL_KINDS = ("decision.made", "permission.denied")
 CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
+NAMED_TURNS = 4
+"""Turns among which the one is looked for that an event names."""
 LOOK_AROUND = 200
 """Events read before and after a page, to pair calls that begin or end outside of it."""
 
@@ -323,8 +325,15 @@ def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
         while n and event.seq < first:
             n -= 1
             first = turns.first_event(n)
-        numbers.append(n)
+        numbers.append(_named_turn(event, n, turns))
     return numbers[::-1]
+
+
+def _named_turn(event: Event, n: int, turns: Turns) -> int:
+    """What a transcript told late belongs to the turn that it names."""
+    name = event.data.get("turn", "") if event.data.get("imported", "") else ""
+    recent = range(n, max(0, n - NAMED_TURNS), -1) if name else ()
+    return next((m for m in recent if (turn := turns.get(m)) and turn.id == name), n)
 
 
 ReadLater = ToolExitRead | TurnAnswerRead
