@@ -25,6 +25,7 @@ MARKS = (
     "The user doesn't want",
 )
 BY_NAME = {name: agent.name for agent in AGENTS.values() for name in (agent.name, *agent.aliases)} | {"pi": "pi"}
+UNKNOWN = ""
 SHOWN, SHOWN_CHARS = 40, 110
 COLUMNS = ("files", "sessions", "prompts", "queue", "rejection", "shell", "machine", "interrupted", "titled", "marked")
 
@@ -46,6 +47,7 @@ class Table:
         self.files: dict[tuple[str, str], set[Path]] = defaultdict(set)
         self.suspects: list[Suspect] = []
         self.empty: list[Path] = []
+        self.unknown = 0
 
     def read(self, agent: str, path: Path, found: Iterable[Found]) -> None:
         self.counts[agent]["files"] += 1
@@ -84,18 +86,20 @@ class Table:
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Files below a folder that has the name of their agent."""
+    """Each file with its agent, whose name a folder above it has."""
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         names = (part for part in reversed(path.relative_to(folder).parts[:-1]))
         agent = next((BY_NAME[name] for name in names if name in BY_NAME), None)
-        if agent:
-            yield agent, path
+        yield agent or UNKNOWN, path
 
 
 def main(folder: Path) -> Table:
     table = Table()
     for agent, path in files_of(folder):
-        table.read(agent, path, read_file(agent, path))
+        if agent == UNKNOWN:
+            table.unknown += 1
+        else:
+            table.read(agent, path, read_file(agent, path))
     table.finish()
     return table
 
@@ -113,6 +117,8 @@ def show(table: Table) -> None:
         print(agent.ljust(14), *(f"{counts[name]:>11,}" for name in COLUMNS))
     for agent, kinds in sorted(table.skipped.items()):
         print(f"{agent}: {', '.join(f'{count:,} {why}' for why, count in kinds.most_common(12))}")
+    if table.unknown:
+        print(f"of no known agent: {table.unknown} file{'s' if table.unknown > 1 else ''}")
     for path in table.empty:
         print(f"no session: {path}")
     for (agent, session), paths in table.files.items():
