@@ -63,8 +63,8 @@ class ClaudePlayer:
         if any(one["sessionId"] != self.session for one in messages):
             raise CannotPlay("several sessions in one file: a fork or a resumed one")
         self.calls: dict[str, Record] = {}
-        self.answer, self.turn, self.model = "", "", ""
-        self.working = self.caveat = False
+        self.answer, self.turn = "", ""
+        self.working = self.caveat = self.awaited = False
 
     def take(self, record: Record) -> Iterator[Hook]:
         if record.get("type") == "system" and record.get("subtype") == "compact_boundary":
@@ -78,10 +78,13 @@ class ClaudePlayer:
             yield event, {"cwd": self.folder, **turn, **fields}
 
     def end(self) -> Iterator[Hook]:
-        yield from self._stop()
+        """A result or a prompt at the end means that the agent worked on when it was killed, or the file copied."""
+        if not self.awaited:
+            yield from self._stop()
         yield "SessionEnd", {"reason": "other"}
 
     def _assistant(self, record: Record) -> Iterator[Hook]:
+        self.awaited = {part.get("type") for part in _parts(record)} != {"text"}
         for part in _parts(record):
             if part.get("type") == "text":
                 self.answer = part["text"]
@@ -94,6 +97,7 @@ class ClaudePlayer:
         parts = _parts(record)
         for part in parts:
             if part.get("type") == "tool_result":
+                self.awaited = True
                 yield from self._result(record, part)
         text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
         after_caveat, self.caveat = self.caveat, bool(record.get("isMeta")) and "local commands" in text
@@ -107,7 +111,7 @@ class ClaudePlayer:
 
     def _prompt(self, record: Record, text: str) -> Iterator[Hook]:
         yield from self._stop()
-        self.answer, self.working = "", True
+        self.answer, self.working, self.awaited = "", True, True
         self.turn = record.get("promptId") or record["uuid"]
         yield "UserPromptSubmit", {"prompt": _as_typed(text), "prompt_id": self.turn}
 
@@ -132,7 +136,8 @@ def _is_prompt(record: Record, text: str, after_caveat: bool) -> bool:
     """Commands of Claude Code itself (`/compact`, `! ls`) and its notes fire no hook; commands of a skill do."""
     if not text or record.get("isMeta") or text.startswith(CLAUDE_OWN):
         return False
-    return not (after_caveat and text.lstrip().startswith("<command-name>"))
+    is_command = text.lstrip().startswith("<command-")
+    return not (is_command and (after_caveat or _as_typed(text) in ("/exit", "/quit")))
 
 
 def _as_typed(text: str) -> str:

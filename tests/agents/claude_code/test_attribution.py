@@ -110,7 +110,7 @@ def test_a_rejection_without_words_and_the_question_form_are_no_prompts() -> Non
 def test_an_interruption_ends_the_turn_and_is_no_prompt(tmp_path: Path) -> None:
     result = [refused("c1", f"{REJECTED} STOP what you are doing."), {"type": "text", "text": CUT}]
     for marker in (user("3", CUT), user("3", [{"type": "text", "text": CUT}]), user("3", result)):
-        events = told(tmp_path, user("1", "go"), works("2", edit("c1")), marker, user("4", "do less"))
+        events = told(tmp_path, user("1", "go"), works("2", edit("c1")), marker, user("4", "do less"), works("5"))
         assert prompts(events) == ["go", "do less"]
         ends = [one.kind for one in events if one.kind.startswith("turn.")]
         assert ends == ["turn.interrupted", "turn.ended"]

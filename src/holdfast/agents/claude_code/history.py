@@ -24,7 +24,7 @@ from holdfast.agents.claude_code.forks import copied_ids
 from holdfast.agents.claude_code.hooks import TABLES, add_ending
 from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, ToolUseResult, decode, find_files
 from holdfast.agents.claude_code.usage import READER, statement_of
-from holdfast.agents.history import read_lines, text_of
+from holdfast.agents.history import read_lines, text_of, whole_output
 from holdfast.agents.source import key_of, merge_by_time, session_name
 from holdfast.analysis.transcripts import Follower, Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.events import usage_event
@@ -36,6 +36,9 @@ from holdfast.core.kinds.agent_events import PermissionDenied, PromptSubmitted
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
+IMPORTED, WORKING, LEFT = "import", "import-working", "import-exit"
+"""How an imported session ends, as far as its file shows."""
+EXITS = ("/exit", "/quit")
 UNREPORTED = ("session.titled", "turn.interrupted")
 TITLES = ("summary", "ai-title", "custom-title")
 """Records with a title of the session, in ascending priority."""
@@ -106,6 +109,10 @@ class _Transcript:
     answer: str = ""
     turn: str = ""
     at: int = 0
+    awaited: bool = False
+    """The model or a tool has to answer."""
+    exited: bool = False
+    """The person typed `/exit` last."""
     caveat: bool = False
     """The record before said that a command of Claude Code itself follows."""
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
@@ -214,13 +221,14 @@ class _Transcript:
 
     def _user(self, record: Line, parts: list[Any]) -> Iterator[Event]:
         results = [p for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "tool_result"]
+        self.awaited = self.awaited or bool(results)
         for n, part in enumerate(results):
             yield self._result(record, part, n)
         texts = [str(p.get("text")) for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "text"]
         text, after_caveat = "\n".join(texts), self.caveat
         self.caveat = bool(record.is_meta) and text.startswith(CAVEATS)
         if text.startswith(INTERRUPTED):
-            yield from self._turn_over("turn.interrupted")
+            yield from self._turn_over("turn.interrupted", record)
             return
         yield from self._rejection_prompts(record, results)
         if text and not record.is_meta:  # Meta messages are Claude Code's own.
@@ -233,7 +241,9 @@ class _Transcript:
             yield from self._prompt(record, text, synthetic=True)
         elif command := shell_command(text):
             yield self._event(record, "prompt.submitted", prompt=f"! {command}", source="shell", synthetic=True)
-        elif (words := typed_words(text)) and not (after_caveat and is_command(text)) and not self._is_told(words):
+        elif is_command(text) and (after_caveat or typed_words(text) in EXITS):
+            self.exited = typed_words(text) in EXITS
+        elif (words := typed_words(text)) and not self._is_told(words):
             yield from self._prompt(record, words)
 
     def _rejection_prompts(self, record: Line, results: list[Mapping[str, Any]]) -> Iterator[Event]:
@@ -253,13 +263,15 @@ class _Transcript:
 
     def _prompt(self, record: Line, prompt: str, n: int = 0, *, synthetic: bool = False) -> Iterator[Event]:
         yield from self._turn_over()
-        self.turn = record.prompt_id or record.uuid
+        self.turn, self.exited = record.prompt_id or record.uuid, False
+        self.awaited = True
         data: dict[str, Any] = {"prompt": normalise.cap_text(prompt, normalise.PROMPT)}
         if synthetic:
             data["synthetic"] = True
         yield self._event(record, "prompt.submitted", n, **data)
 
     def _assistant(self, record: Line, parts: list[Any]) -> Iterator[Event]:
+        self.awaited = {part.get("type") for part in map(normalise.mapping_or_empty, parts)} != {"text"}
         for n, part in enumerate(map(normalise.mapping_or_empty, parts)):
             if part.get("type") == "text" and isinstance(part.get("text"), str):
                 self.answer = part["text"]
@@ -281,26 +293,34 @@ class _Transcript:
         reason = normalise.output_text(part.get("content"))[: normalise.ERROR]
         if record.tool_denial_kind or (part.get("is_error") is True and is_rejection(reason)):
             return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason, **data)
-        data, failed = dict(data), part.get("is_error") is True
-        if failed:
-            data["error"] = reason
-            payload_reader.mark_failed(data, data["error"])
-        else:
-            ending = record.ending()
-            payload_reader.add_output(data, _output_of(ending) or part.get("content"))
-            data["ok"] = True
-            if ending is not None:
-                add_ending(data, tool, msgspec.to_builtins(ending))
-        return self._event(record, "tool.failed" if failed else "tool.finished", n, tool=tool, call=call, **data)
+        if part.get("is_error") is True:
+            data = {**data, "error": reason}
+            payload_reader.mark_failed(data, reason)
+            failed = self._event(record, "tool.failed", n, tool=tool, call=call, **data)
+            return msgspec.structs.replace(failed, body=whole_output(data, text_of(part.get("content")), "error"))
+        return self._finished(record, (call, tool, data), part, n)
 
-    def _turn_over(self, kind: str = "turn.ended") -> Iterator[Event]:
+    def _finished(self, record: Line, made: tuple[str, str, dict[str, Any]], part: Any, n: int) -> Event:
+        call, tool, data = made
+        ending = record.ending()
+        output = _output_of(ending) or part.get("content")
+        data = {**data, "ok": True}
+        payload_reader.add_output(data, output)
+        if ending is not None:
+            add_ending(data, tool, msgspec.to_builtins(ending))
+        finished = self._event(record, "tool.finished", n, tool=tool, call=call, **data)
+        return msgspec.structs.replace(finished, body=whole_output(data, output if ending else text_of(output)))
+
+    def _turn_over(self, kind: str = "turn.ended", marker: Line | None = None) -> Iterator[Event]:
+        """`marker`: the record that says so; without one the turn ended with the last record."""
         if self.turn and self.last:
+            place = marker or self.last
             kind = "subagent.ended" if self.last.agent_id else kind
             said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
             # Two prompts may follow the same record; the turn between them is empty.
-            n = self.ends[self.last.uuid]
-            self.ends[self.last.uuid] += 1
-            yield self._event(self.last, kind, n, **said)
+            n = self.ends[place.uuid]
+            self.ends[place.uuid] += 1
+            yield self._event(place, kind, n, **said)
         self.turn, self.answer = "", ""
 
     def close(self) -> Iterator[Event]:
@@ -308,9 +328,18 @@ class _Transcript:
         if self.last:
             yield from self._queued_prompts([*self._take(), *self.queued])
             yield from self.title_event()
-            yield from self._turn_over()
-            if not self.last.agent_id:
-                yield self._event(self.last, "session.ended", reason="import")
+            if self.last.agent_id:
+                yield from self._turn_over()
+                return
+            how = self._how_it_ends()
+            if how != WORKING:
+                yield from self._turn_over()
+            yield self._event(self.last, "session.ended", reason=how)
+
+    def _how_it_ends(self) -> str:
+        if self.exited:
+            return LEFT
+        return WORKING if self.turn and self.awaited else IMPORTED
 
     def _time_of(self, record: Line) -> int:
         """A record without a readable time has the time of the one before it."""

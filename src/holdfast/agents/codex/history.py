@@ -21,7 +21,7 @@ from holdfast.agents.codex.transcript import (
     running_process,
 )
 from holdfast.agents.codex.usage import READER, statement_of
-from holdfast.agents.history import History, UsageSide, read_lines
+from holdfast.agents.history import History, UsageSide, read_lines, whole_output
 from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
@@ -181,8 +181,10 @@ class _Rollout(History):
         end = command_end(Line(timestamp=at, payload=payload))
         code = end.code if end else None
         data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
-        payload_reader.add_output(data, result_text(payload.output))
-        return self.event("tool.finished", at, ident, tool=name, call=call, **data)
+        output = result_text(payload.output)
+        payload_reader.add_output(data, output)
+        ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)
+        return msgspec.structs.replace(ended, body=whole_output(data, output))
 
     def _tool(self, name: str, payload: Payload) -> dict[str, Any]:
         arguments = _call_arguments(payload)

@@ -281,7 +281,7 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
     # The end is shown already; the rest follows it.
-    imported = answer["detail"] == "import"
+    imported = str(answer["detail"]).startswith("import")
     words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
     tokens = answer["tokens"]

@@ -75,6 +75,7 @@ ENDS_IN_WORDS = {
     **dict.fromkeys(("other", "exit", "complete", "completed", "end_turn"), ""),
     **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close"), "by the user"),
     "clear": "by a clear", "logout": "by a logout", "import": "as far as it was imported",
+    "import-working": "in the middle of a turn, as far as it was imported", "import-exit": "by the user",
 }  # fmt: skip
 """What agents call the end of a session; some of their words say nothing."""
 
