@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -34,6 +35,8 @@ ONE_SIDED = frozenset(("session.started", "session.ended", "git.acted", "decisio
 """Rows that say where an import began and ended, what only a look at the worktree shows, and what an agent was told."""
 NUMBER = re.compile(r"\[\d+\]")
 MOST_SHOWN, ROUNDING = 12, 20
+MOMENT_S = 0.002
+"""Between records, so that no two of them have the same time."""
 
 
 class Compared(NamedTuple):
@@ -72,6 +75,7 @@ def play(world: World, player: Player, records: list[Record], transcript: Path) 
         for record in records:
             file.write(json.dumps(record_now(record)) + "\n")
             file.flush()
+            time.sleep(MOMENT_S)
             fire(player.take(record))
         fire(player.end())
 
