@@ -243,6 +243,7 @@ class _Transcript:
             yield self._event(record, "prompt.submitted", prompt=f"! {command}", source="shell", synthetic=True)
         elif is_command(text) and (after_caveat or typed_words(text) in EXITS):
             self.exited = typed_words(text) in EXITS
+            self._is_told(typed_words(text))  # It may have waited in the queue.
         elif (words := typed_words(text)) and not self._is_told(words):
             yield from self._prompt(record, words)
 
