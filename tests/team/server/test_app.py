@@ -117,7 +117,9 @@ def test_a_code_works_once_and_secrets_are_stored_as_hashes(team_url: str, ann: 
     code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
     ben = Joined(ann.client, code)
     again = ann.client.post("/v1/enrol", json={"code": code, "machine": "another-machine"})
-    assert again.status_code == 401 and again.json()["error"].startswith("this code is unknown, used or expired")
+    assert again.status_code == 401 and again.json()["error"].startswith(
+        "this code is unknown, used or expired"
+    )
     with owner_connection(team_url) as db:
         tables = [row["name"] for row in db.execute(TENANT_TABLES, (team_schema(team_url),))]
         everything = " ".join(str(db.execute(f"select t::text from {name} t").fetchall()) for name in tables)

@@ -220,12 +220,12 @@ class _Transcript:
             yield self._event(record, "session.titled", title=normalise.cap_text(title, normalise.NAME))
 
     def _user(self, record: Line, parts: list[Any]) -> Iterator[Event]:
-        results = [p for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "tool_result"]
+        results = _parts_of(parts, "tool_result")
         self.awaited = self.awaited or bool(results)
         for n, part in enumerate(results):
             yield self._result(record, part, n)
-        texts = [str(p.get("text")) for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "text"]
-        text, after_caveat = "\n".join(texts), self.caveat
+        text = "\n".join(str(part.get("text")) for part in _parts_of(parts, "text"))
+        after_caveat = self.caveat
         self.caveat = bool(record.is_meta) and text.startswith(CAVEATS)
         if text.startswith(INTERRUPTED):
             yield from self._turn_over("turn.interrupted", record)
@@ -370,6 +370,10 @@ class _Transcript:
 def _output_of(ending: ToolUseResult | None) -> Any:
     """Of a command: what it printed, as the hook reports it. The model may have got less of it."""
     return {"stdout": ending.stdout, "stderr": ending.stderr} if ending and (ending.stdout or ending.stderr) else None
+
+
+def _parts_of(parts: list[Any], type_: str) -> list[Mapping[str, Any]]:
+    return [part for part in map(normalise.mapping_or_empty, parts) if part.get("type") == type_]
 
 
 def _queued_text(record: Line) -> str:

@@ -131,8 +131,7 @@ class _Session:
         history.model = message.model or history.model
         parts = [normalise.mapping_or_empty(part) for part in stored.parts]
         if message.role == "user":
-            # Parts that opencode adds itself are no words of the person.
-            text = text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
+            text = _typed_words(parts)
             yield from history.prompt(at, id_, text, synthetic=bool(history.lane) or not text)
         elif message.role == "assistant":
             for part in parts:
@@ -157,6 +156,11 @@ class _Session:
             failed = state.get("status") == "error"
             output = state.get("error") if failed else state.get("output")
             yield self.history.result(ended, call, output, failed=failed, code=None if code is None else int(code))
+
+
+def _typed_words(parts: list[Mapping[str, Any]]) -> str:
+    """Parts that opencode adds itself are no words of the person."""
+    return text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
 
 
 TRANSCRIPTS = Transcripts(

@@ -35,15 +35,20 @@ class _Session:
         at = parse_milliseconds(record.timestamp)
         if record.type == "session" and not history.session:
             history.session, history.project = session_name(record.id), normalise.one_path(record.cwd) or ""
-        elif record.type == "model_change":
-            history.model = record.model_id or history.model
-        elif record.type == "compaction":
-            yield history.compacted(at, record.id, record.summary or "")
-        elif record.type == "session_info":
-            yield from history.titled(record.name or "")
         elif record.message and history.session:
             yield from history.begin(at)
             yield from self._message(record, record.message, at)
+        else:
+            yield from self._other(record, at)
+
+    def _other(self, record: Line, at: int) -> Iterator[Event]:
+        history = self.history
+        if record.type == "model_change":
+            history.model = record.model_id or history.model
+        elif record.type == "compaction" and history.begun:
+            yield history.compacted(at, record.id, record.summary or "")
+        elif record.type == "session_info":
+            yield from history.titled(record.name or "")
 
     def _message(self, record: Line, message: Message, at: int) -> Iterator[Event]:
         history = self.history

@@ -159,8 +159,7 @@ class SummaryBuilder:
         if earlier and earlier.verdict == Verdict.FAILED and check.verdict == Verdict.DID_NOT_RUN:
             self.tests[key] = earlier  # `pytest --version` says nothing of what failed.
             return
-        if check.verdict == Verdict.UNKNOWN:
-            self._unknown_tests[check.of] = key, earlier
+        self._unknown_tests |= {check.of: (key, earlier)} if check.verdict == Verdict.UNKNOWN else {}
         self.tests[key] = _test_run(check, earlier)
 
     def _read_todos(self, data: ToolEndPayload) -> None:
