@@ -193,6 +193,18 @@ def test_a_session_ends_as_its_file_shows(tmp_path: Path) -> None:
         assert "/exit" not in prompts(events)
 
 
+def test_a_long_output_is_kept_whole_for_the_judgement_of_checks(tmp_path: Path) -> None:
+    run = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "cargo test"}}
+    for printed, kept in (("ok\n" * 3_000, True), ("ok", False)):
+        told_so = {"stdout": printed, "stderr": "", "interrupted": False}
+        result = [{"type": "tool_result", "tool_use_id": "c1", "content": "cut by Claude Code"}]
+        events = told(tmp_path, user("1", "go"), works("2", run), user("3", result, toolUseResult=told_so))
+        (ended,) = [one for one in events if one.kind == "tool.finished"]
+        assert ended.data.output.startswith("ok")
+        body = json.loads(ended.body) if ended.body else {}
+        assert body == ({"tool_response": {"stdout": printed, "stderr": ""}} if kept else {})
+
+
 def test_a_queued_command_of_claude_code_itself_is_no_prompt(tmp_path: Path) -> None:
     fast = "<command-name>/fast</command-name>\n<command-args>on</command-args>"
     waiting = [queue("enqueue", "/fast on"), queue("dequeue")]
