@@ -17,7 +17,7 @@ def main() -> None:
         return
     transcripts = sorted(map(str, Path(folder).rglob("*.jsonl")))[:MOST]
     heading(f"Twins of {len(transcripts)} transcripts")
-    for view, (equal, total) in twin.main(transcripts).items():
-        fact(f"{view}: equal of compared", f"{equal:,} of {total:,}")
+    for (agent, view), (equal, total) in twin.main(transcripts).items():
+        fact(f"{agent} {view}: equal of compared", f"{equal:,} of {total:,}")
         if total:
-            figure(view, 100 * equal / total, TARGET, more_is_better=True, unit="%")
+            figure(f"{agent} {view}", 100 * equal / total, TARGET, more_is_better=True, unit="%")

@@ -1,6 +1,6 @@
 """Turns a transcript into the events that its hooks would have been: shared by the importers of all agents."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from holdfast.agents.source import key_of, numbered_lines, session_name
 from holdfast.analysis.transcripts import Found, Skipped
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position, Statement, record_of
-from holdfast.core.event import Event
+from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.ids import bounded_name
-from holdfast.core.text import VOICE, without_contexts
+from holdfast.core.text import CUT_MARK, VOICE, without_contexts
 
 
 @dataclass
@@ -76,7 +76,8 @@ class History:
             data["error"] = normalise.output_text(output)[: normalise.ERROR]
         else:
             payload_reader.add_output(data, output)
-        return self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
+        ended = self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
+        return msgspec.structs.replace(ended, body=whole_output(data, output))
 
     def denied(self, at: int, call: str, reason: str) -> Event:
         """A hook refused the call: it never ran."""
@@ -166,6 +167,16 @@ def read_lines(path: Path, take: TakeLine, close: Callable[[], Iterable[Event]])
         except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
     yield from close()
+
+
+def whole_output(data: Mapping[str, Any], response: Any, field: str = "tool_response") -> bytes:
+    """What a command printed, as a hook's payload has it, where the event has only a part of it: checks are judged by the
+    whole."""
+    kept = data.get("output") or data.get("error") or ""
+    if data.get("action") != "shell" or CUT_MARK not in kept or not isinstance(response, str | dict):
+        return b""
+    body = msgspec.json.encode({field: response})
+    return body if len(body) <= BODY_LIMIT else b""
 
 
 def text_of(parts: Any, key: str = "text") -> str:

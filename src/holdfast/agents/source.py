@@ -74,6 +74,15 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+def is_document(path: Path) -> bool:
+    """Whether a file is one JSON object over several lines, whatever its name ends in."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(SKIPPED_AT_ONCE).strip() == b"{"
+    except OSError:
+        return False
+
+
 def read_document(path: Path) -> bytes:
     """A file that is one JSON document, whole."""
     size = path.stat().st_size

@@ -10,7 +10,17 @@ import msgspec
 from holdfast.analysis.usage.reader import PARSE_ERRORS, LiveSession, UsageReader
 from holdfast.core.event import Event
 
-__all__ = ["PARSE_ERRORS", "Failure", "Found", "ImportLocation", "Importer", "Skipped", "Spoken", "Transcripts"]
+__all__ = [
+    "PARSE_ERRORS",
+    "Failure",
+    "Follower",
+    "Found",
+    "ImportLocation",
+    "Importer",
+    "Skipped",
+    "Spoken",
+    "Transcripts",
+]
 
 
 class Skipped(NamedTuple):
@@ -61,6 +71,10 @@ class Failure(msgspec.Struct):
     at: int
 
 
+Follower = Callable[[bytes], Iterable[Event]]
+"""Takes the lines of one session's file in order, and gives what they say that no hook reports."""
+
+
 def _no_failures(_lines: Iterable[bytes]) -> Sequence[Failure]:
     return ()
 
@@ -75,6 +89,8 @@ class Transcripts:
     """Every line with speech contains one of these byte strings."""
     spoken: Callable[[bytes], Spoken | None] = lambda _line: None
     failures: Callable[[Iterable[bytes]], Sequence[Failure]] = _no_failures
+    follow: Callable[[str], Follower] | None = None
+    """By the path of a session's file."""
     answers_in: str = ""
     """The folder of the session's file, if the hooks name no file."""
 

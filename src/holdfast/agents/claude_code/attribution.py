@@ -11,7 +11,8 @@ CAVEATS = (
 """Before a command of Claude Code itself (`/compact`), which is no prompt and which no hook reports."""
 CONTINUED = "This session is being continued from a previous conversation"
 INTERRUPTED = "[Request interrupted by user"
-_OWN_WORDS = (*CAVEATS, "Stop hook feedback:", "[Holdfast]")
+_OWN_WORDS = (*CAVEATS, "Stop hook feedback:", "[Holdfast]", '{"task_id":"')
+"""The last is the note about a background task in the queue of older versions."""
 _REJECTED = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action right now",

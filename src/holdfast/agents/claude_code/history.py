@@ -22,19 +22,24 @@ from holdfast.agents.claude_code.attribution import (
 )
 from holdfast.agents.claude_code.forks import copied_ids
 from holdfast.agents.claude_code.hooks import TABLES, add_ending
-from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, decode, find_files
+from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, ToolUseResult, decode, find_files
 from holdfast.agents.claude_code.usage import READER, statement_of
-from holdfast.agents.history import read_lines, text_of
+from holdfast.agents.history import read_lines, text_of, whole_output
 from holdfast.agents.source import key_of, merge_by_time, session_name
-from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.transcripts import Follower, Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
+from holdfast.core.kinds.agent_events import PermissionDenied, PromptSubmitted
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
+IMPORTED, WORKING, LEFT = "import", "import-working", "import-exit"
+"""How an imported session ends, as far as its file shows."""
+EXITS = ("/exit", "/quit")
+UNREPORTED = ("session.titled", "turn.interrupted")
 TITLES = ("summary", "ai-title", "custom-title")
 """Records with a title of the session, in ascending priority."""
 
@@ -74,6 +79,28 @@ def _read_file(path: Path) -> Iterator[Found]:
     return read_lines(path, take, transcript.close)
 
 
+def follow_transcript(path: str) -> Follower:
+    transcript = _Transcript(Path(path))
+
+    def take(line: bytes) -> Iterator[Event]:
+        record = decode(line)
+        if record.type not in MESSAGES:
+            yield from filter(_is_unreported, transcript.read_other(record))
+            yield from transcript.title_event()
+        elif record.message is not None and record.session_id and record.uuid:
+            yield from filter(_is_unreported, transcript.read_entry(record))
+
+    return take
+
+
+def _is_unreported(event: Event) -> bool:
+    """Claude Code runs no hook for it. The refusals of its classifier have one."""
+    data = event.data
+    if isinstance(data, PromptSubmitted):
+        return data.source in ("queue", "rejection", "shell")
+    return event.kind in UNREPORTED or (isinstance(data, PermissionDenied) and is_rejection(data.reason))
+
+
 @dataclass
 class _Transcript:
     path: Path
@@ -82,6 +109,10 @@ class _Transcript:
     answer: str = ""
     turn: str = ""
     at: int = 0
+    awaited: bool = False
+    """The model or a tool has to answer."""
+    exited: bool = False
+    """The person typed `/exit` last."""
     caveat: bool = False
     """The record before said that a command of Claude Code itself follows."""
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
@@ -113,7 +144,7 @@ class _Transcript:
         yield from self._user(record, parts) if record.type == "user" else self._assistant(record, parts)
         self.last = record
         self._note_title(0, self.summaries.get(record.uuid))
-        yield from self._title_event()
+        yield from self.title_event()
 
     def read_other(self, record: Line) -> Iterator[Event]:
         if record.type == "queue-operation":
@@ -143,7 +174,7 @@ class _Transcript:
         if attachment.type == "queued_command" and attachment.command_mode in (None, "prompt"):
             words = typed_words(text_of(attachment.prompt))
             if words and not self._is_told(words):
-                yield from self._prompt(self._placed(record), words)
+                yield from self._words(self._placed(record), words, "queue")
 
     def _is_told(self, words: str) -> bool:
         """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message."""
@@ -162,7 +193,8 @@ class _Transcript:
             words = typed_words(_queued_text(record))
             self.told.add(words)
             digest = key_of(words)[:16]
-            yield from self._prompt(self._placed(record, f"queued/{record.timestamp}/{digest}"), words)
+            placed = self._placed(record, f"queued/{record.timestamp}/{digest}")
+            yield from self._words(placed, words, "queue")
 
     def _placed(self, record: Line, ident: str = "") -> Line:
         """Records that are no messages name no folder and no branch."""
@@ -180,7 +212,7 @@ class _Transcript:
         if isinstance(title, str) and title.strip() and weight >= self.title[0]:
             self.title = weight, title
 
-    def _title_event(self) -> Iterator[Event]:
+    def title_event(self) -> Iterator[Event]:
         title = self.title[1]
         if title and title != self.titled and self.last and not self.last.agent_id:
             self.titled = title
@@ -188,14 +220,15 @@ class _Transcript:
             yield self._event(record, "session.titled", title=normalise.cap_text(title, normalise.NAME))
 
     def _user(self, record: Line, parts: list[Any]) -> Iterator[Event]:
-        results = [p for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "tool_result"]
+        results = _parts_of(parts, "tool_result")
+        self.awaited = self.awaited or bool(results)
         for n, part in enumerate(results):
             yield self._result(record, part, n)
-        texts = [str(p.get("text")) for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "text"]
-        text, after_caveat = "\n".join(texts), self.caveat
+        text = "\n".join(str(part.get("text")) for part in _parts_of(parts, "text"))
+        after_caveat = self.caveat
         self.caveat = bool(record.is_meta) and text.startswith(CAVEATS)
         if text.startswith(INTERRUPTED):
-            yield from self._turn_over("turn.interrupted")
+            yield from self._turn_over("turn.interrupted", record)
             return
         yield from self._rejection_prompts(record, results)
         if text and not record.is_meta:  # Meta messages are Claude Code's own.
@@ -207,8 +240,11 @@ class _Transcript:
         elif is_notice(text):
             yield from self._prompt(record, text, synthetic=True)
         elif command := shell_command(text):
-            yield from self._prompt(record, f"! {command}", synthetic=True)
-        elif (words := typed_words(text)) and not (after_caveat and is_command(text)) and not self._is_told(words):
+            yield self._event(record, "prompt.submitted", prompt=f"! {command}", source="shell", synthetic=True)
+        elif is_command(text) and (after_caveat or typed_words(text) in EXITS):
+            self.exited = typed_words(text) in EXITS
+            self._is_told(typed_words(text))  # It may have waited in the queue.
+        elif (words := typed_words(text)) and not self._is_told(words):
             yield from self._prompt(record, words)
 
     def _rejection_prompts(self, record: Line, results: list[Mapping[str, Any]]) -> Iterator[Event]:
@@ -216,17 +252,27 @@ class _Transcript:
         for n, part in enumerate(results):
             words = rejection_words(normalise.output_text(part.get("content"))) if part.get("is_error") else ""
             if words:
-                yield from self._prompt(record, words, n)
+                yield from self._words(record, words, "rejection", n)
+
+    def _words(self, record: Line, words: str, source: str, n: int = 0) -> Iterator[Event]:
+        """What a person says while the agent works belongs to the turn that goes on."""
+        if not self.turn:
+            yield from self._prompt(record, words, n)
+        else:
+            prompt = normalise.cap_text(words, normalise.PROMPT)
+            yield self._event(record, "prompt.submitted", n, prompt=prompt, source=source)
 
     def _prompt(self, record: Line, prompt: str, n: int = 0, *, synthetic: bool = False) -> Iterator[Event]:
         yield from self._turn_over()
-        self.turn = record.prompt_id or record.uuid
+        self.turn, self.exited = record.prompt_id or record.uuid, False
+        self.awaited = True
         data: dict[str, Any] = {"prompt": normalise.cap_text(prompt, normalise.PROMPT)}
         if synthetic:
             data["synthetic"] = True
         yield self._event(record, "prompt.submitted", n, **data)
 
     def _assistant(self, record: Line, parts: list[Any]) -> Iterator[Event]:
+        self.awaited = {part.get("type") for part in map(normalise.mapping_or_empty, parts)} != {"text"}
         for n, part in enumerate(map(normalise.mapping_or_empty, parts)):
             if part.get("type") == "text" and isinstance(part.get("text"), str):
                 self.answer = part["text"]
@@ -248,35 +294,53 @@ class _Transcript:
         reason = normalise.output_text(part.get("content"))[: normalise.ERROR]
         if record.tool_denial_kind or (part.get("is_error") is True and is_rejection(reason)):
             return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason, **data)
-        data, failed = dict(data), part.get("is_error") is True
-        if failed:
-            data["error"] = reason
-            payload_reader.mark_failed(data, data["error"])
-        else:
-            payload_reader.add_output(data, part.get("content"))
-            data["ok"] = True
-            if (ending := record.ending()) is not None:
-                add_ending(data, tool, msgspec.to_builtins(ending))
-        return self._event(record, "tool.failed" if failed else "tool.finished", n, tool=tool, call=call, **data)
+        if part.get("is_error") is True:
+            data = {**data, "error": reason}
+            payload_reader.mark_failed(data, reason)
+            failed = self._event(record, "tool.failed", n, tool=tool, call=call, **data)
+            return msgspec.structs.replace(failed, body=whole_output(data, text_of(part.get("content")), "error"))
+        return self._finished(record, (call, tool, data), part, n)
 
-    def _turn_over(self, kind: str = "turn.ended") -> Iterator[Event]:
+    def _finished(self, record: Line, made: tuple[str, str, dict[str, Any]], part: Any, n: int) -> Event:
+        call, tool, data = made
+        ending = record.ending()
+        output = _output_of(ending) or part.get("content")
+        data = {**data, "ok": True}
+        payload_reader.add_output(data, output)
+        if ending is not None:
+            add_ending(data, tool, msgspec.to_builtins(ending))
+        finished = self._event(record, "tool.finished", n, tool=tool, call=call, **data)
+        return msgspec.structs.replace(finished, body=whole_output(data, output if ending else text_of(output)))
+
+    def _turn_over(self, kind: str = "turn.ended", marker: Line | None = None) -> Iterator[Event]:
+        """`marker`: the record that says so; without one the turn ended with the last record."""
         if self.turn and self.last:
+            place = marker or self.last
             kind = "subagent.ended" if self.last.agent_id else kind
             said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
             # Two prompts may follow the same record; the turn between them is empty.
-            n = self.ends[self.last.uuid]
-            self.ends[self.last.uuid] += 1
-            yield self._event(self.last, kind, n, **said)
+            n = self.ends[place.uuid]
+            self.ends[place.uuid] += 1
+            yield self._event(place, kind, n, **said)
         self.turn, self.answer = "", ""
 
     def close(self) -> Iterator[Event]:
         """A transcript that goes on is imported further next time."""
         if self.last:
             yield from self._queued_prompts([*self._take(), *self.queued])
-            yield from self._title_event()
-            yield from self._turn_over()
-            if not self.last.agent_id:
-                yield self._event(self.last, "session.ended", reason="import")
+            yield from self.title_event()
+            if self.last.agent_id:
+                yield from self._turn_over()
+                return
+            how = self._how_it_ends()
+            if how != WORKING:
+                yield from self._turn_over()
+            yield self._event(self.last, "session.ended", reason=how)
+
+    def _how_it_ends(self) -> str:
+        if self.exited:
+            return LEFT
+        return WORKING if self.turn and self.awaited else IMPORTED
 
     def _time_of(self, record: Line) -> int:
         """A record without a readable time has the time of the one before it."""
@@ -303,6 +367,15 @@ class _Transcript:
         )
 
 
+def _output_of(ending: ToolUseResult | None) -> Any:
+    """Of a command: what it printed, as the hook reports it. The model may have got less of it."""
+    return {"stdout": ending.stdout, "stderr": ending.stderr} if ending and (ending.stdout or ending.stderr) else None
+
+
+def _parts_of(parts: list[Any], type_: str) -> list[Mapping[str, Any]]:
+    return [part for part in map(normalise.mapping_or_empty, parts) if part.get("type") == type_]
+
+
 def _queued_text(record: Line) -> str:
     return text_of(record.content)
 
@@ -310,4 +383,5 @@ def _queued_text(record: Line) -> str:
 TRANSCRIPTS = Transcripts(
     importer=Importer(NAME, "Claude Code transcripts", find_transcripts, read_transcript, whole_sessions=True),
     usage=(READER,),
+    follow=follow_transcript,
 )

@@ -46,12 +46,14 @@ class Message(msgspec.Struct):
 
 
 class ToolUseResult(msgspec.Struct, rename="camel"):
-    """How a call ended. The rest of it repeats the output."""
+    """How a call ended, and what a command printed."""
 
     interrupted: Any = None
     background_task_id: Any = None
     is_async: Any = None
     return_code_interpretation: Any = None
+    stdout: Any = None
+    stderr: Any = None
 
 
 class Attachment(msgspec.Struct, rename="camel"):

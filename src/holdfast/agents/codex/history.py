@@ -11,7 +11,6 @@ from holdfast.agents.codex.attribution import typed_words
 from holdfast.agents.codex.hooks import PATCHED, TABLES
 from holdfast.agents.codex.transcript import (
     RESULTS,
-    CommandEnd,
     Line,
     Payload,
     command_end,
@@ -22,7 +21,7 @@ from holdfast.agents.codex.transcript import (
     running_process,
 )
 from holdfast.agents.codex.usage import READER, statement_of
-from holdfast.agents.history import History, UsageSide, read_lines
+from holdfast.agents.history import History, UsageSide, read_lines, whole_output
 from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
@@ -34,6 +33,8 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
+GOES_ON = "write_stdin"
+"""Asks about a command that runs, or types into it. Its end is the command's."""
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -146,7 +147,8 @@ class _Rollout(History):
             name = NAMES_IN_HOOKS.get(name, name)
             data = self._tool(name, payload)
             self.calls[call] = (name, data)
-            yield self.event("tool.started", at, str(number), tool=name, call=call, **data)
+            if name != GOES_ON:
+                yield self.event("tool.started", at, str(number), tool=name, call=call, **data)
         elif payload.type in RESULTS:
             yield from self._result(payload, call, at, number)
 
@@ -157,23 +159,32 @@ class _Rollout(History):
             self.running[process] = call  # Its end is in the result of another call.
             return
         self.calls.pop(call, None)
+        if name == GOES_ON:
+            yield from self._went_on(payload, data, at, number)
+            return
         if refusal := _refusal_reason(payload.output):
             yield self.event("permission.denied", at, str(number), tool=name, call=call, reason=refusal, **data)
             return
-        end = command_end(Line(timestamp=at, payload=payload))
-        yield self._finished((call, name, data), payload, end, at, str(number))
-        began = self.running.pop(str(normalise.mapping_or_empty(data.get("input")).get("session_id")), "")
-        if began in self.calls:
-            yield self._finished((began, *self.calls.pop(began)), payload, end, at, f"{number}/{began}")
+        yield self._finished((call, name, data), payload, at, str(number))
 
-    def _finished(
-        self, made: tuple[str, str, dict[str, Any]], payload: Payload, end: CommandEnd | None, at: int, ident: str
-    ) -> Event:
+    def _went_on(self, payload: Payload, data: dict[str, Any], at: int, number: int) -> Iterator[Event]:
+        """The end of the command that was asked about; as in hooks, asking is no call of its own."""
+        process = str(normalise.mapping_or_empty(data.get("input")).get("session_id"))
+        if running_process(payload.output):
+            return
+        began = self.running.pop(process, "")
+        if began in self.calls:
+            yield self._finished((began, *self.calls.pop(began)), payload, at, f"{number}/{began}")
+
+    def _finished(self, made: tuple[str, str, dict[str, Any]], payload: Payload, at: int, ident: str) -> Event:
         call, name, data = made
+        end = command_end(Line(timestamp=at, payload=payload))
         code = end.code if end else None
         data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
-        payload_reader.add_output(data, result_text(payload.output))
-        return self.event("tool.finished", at, ident, tool=name, call=call, **data)
+        output = result_text(payload.output)
+        payload_reader.add_output(data, output)
+        ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)
+        return msgspec.structs.replace(ended, body=whole_output(data, output))
 
     def _tool(self, name: str, payload: Payload) -> dict[str, Any]:
         arguments = _call_arguments(payload)

@@ -10,7 +10,7 @@ from holdfast.agents.gemini.hooks import TABLES, exit_code_in, plain_output
 from holdfast.agents.gemini.transcript import Line, decode, decode_chat, find_documents, find_files
 from holdfast.agents.gemini.usage import DOCUMENT_READER, READER, context_of_file, statement_of
 from holdfast.agents.history import History, UsageSide, read_lines, text_of
-from holdfast.agents.source import merge_by_time, read_document
+from holdfast.agents.source import is_document, merge_by_time, read_document
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
@@ -37,7 +37,7 @@ def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
-    if path.suffix == ".jsonl":
+    if path.suffix == ".jsonl" and not is_document(path):
         yield from read_lines(path, lambda line, _number: chat.read_entry(decode(line)), chat.history.close)
     else:
         yield from _read_document(path, chat)

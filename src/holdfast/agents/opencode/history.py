@@ -1,6 +1,6 @@
 """opencode's database as the events that its hooks would have been. A subagent is a session with a parent."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +10,11 @@ import msgspec
 from holdfast.agents import normalise
 from holdfast.agents.history import History, UsageSide, text_of
 from holdfast.agents.opencode.hooks import TABLES
-from holdfast.agents.opencode.transcript import BUSY_MS, decode, find_databases
+from holdfast.agents.opencode.transcript import BUSY_MS, Export, decode, decode_export, find_databases, find_exports
 from holdfast.agents.opencode.usage import FILES_READER, READER, statement_of
-from holdfast.agents.source import merge_by_time
+from holdfast.agents.source import is_document, merge_by_time, read_document
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
 from holdfast.core.event import Event
 
@@ -31,7 +32,32 @@ class SessionRow(NamedTuple):
     title: str
 
 
-def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
+def find_sessions(location: ImportLocation) -> list[Path]:
+    """Databases, and sessions that were exported to the same folder."""
+    return [*find_databases(location.home), *find_exports(location.home)]
+
+
+def read_sessions(path: Path, _place: ImportLocation) -> Iterator[Found]:
+    return _read_export(path) if is_document(path) else _read_database(path)
+
+
+def _read_export(path: Path) -> Iterator[Found]:
+    try:
+        export = decode_export(read_document(path))
+    except PARSE_ERRORS as error:
+        yield Skipped(str(path), f"not a session: {str(error)[:120]}")
+        return
+    info = export.info
+    row = SessionRow(info.id or path.stem, info.parent or "", info.directory, info.title)
+    yield from _Session(path, row).events(_exported_messages(export))
+
+
+def _exported_messages(export: Export) -> Iterator["StoredMessage"]:
+    for message in export.messages:
+        yield StoredMessage("", 0, bytes(message.info), message.parts)
+
+
+def _read_database(path: Path) -> Iterator[Found]:
     try:
         database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error as error:
@@ -54,38 +80,58 @@ def _read_sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
     families: dict[str, list[Iterator[Found]]] = {}
     for row in rows:
         head = row.parent if row.parent in known_ids else row.id
-        families.setdefault(head, []).append(_Session(path, database, row).events())
+        families.setdefault(head, []).append(_Session(path, row).events(_stored_messages(database, row.id)))
     for family in families.values():
         yield from merge_by_time(family)
 
 
+def _stored_messages(database: apsw.Connection, session: str) -> Iterator["StoredMessage"]:
+    # Fetched as a whole: the connection runs other statements meanwhile.
+    for id_, at, data in database.execute(MESSAGES, (session,)).fetchall():
+        parts = [_decoded(row[1]) for row in database.execute(PARTS, (id_,))]
+        yield StoredMessage(str(id_), at if isinstance(at, int) else 0, str(data).encode(), parts)
+
+
+def _decoded(data: Any) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except PARSE_ERRORS:
+        return None
+
+
+class StoredMessage(NamedTuple):
+    id: str
+    at: int
+    data: bytes
+    parts: list[Any]
+
+
 class _Session:
-    def __init__(self, path: Path, database: apsw.Connection, row: SessionRow) -> None:
-        self.database, self.own, self.title = database, row.id, row.title
+    def __init__(self, path: Path, row: SessionRow) -> None:
+        self.title = row.title
         lane = row.id if row.parent else ""
         self.history = History(NAME, path, TABLES, session=row.parent or row.id, lane=lane, project=row.folder)
         self.side = UsageSide(NAME, Position(str(path)))
 
-    def events(self) -> Iterator[Found]:
-        # Fetched as a whole: the connection runs other statements meanwhile.
-        for id_, at, data in self.database.execute(MESSAGES, (self.own,)).fetchall():
+    def events(self, messages: Iterable[StoredMessage]) -> Iterator[Found]:
+        for message in messages:
             try:
-                yield from self._message(str(id_), at if isinstance(at, int) else 0, str(data))
+                yield from self._message(message)
             except PARSE_ERRORS as error:
-                yield Skipped(f"{self.history.path}: message {id_}", f"not a record: {str(error)[:120]}")
+                yield Skipped(f"{self.history.path}: message {message.id}", f"not a record: {str(error)[:120]}")
         if not self.title.startswith(UNTITLED):
             yield from self.history.titled(self.title)
         yield from self.history.close()
 
-    def _message(self, id_: str, at: int, data: str) -> Iterator[Event]:
-        history, message = self.history, decode(data)
+    def _message(self, stored: StoredMessage) -> Iterator[Event]:
+        history, message = self.history, decode(stored.data)
+        id_ = stored.id or message.id
+        at = stored.at or parse_milliseconds(message.time.created if message.time else None)
         yield from history.begin(at)
         history.model = message.model or history.model
-        rows = self.database.execute(PARTS, (id_,))
-        parts = [normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in rows]
+        parts = [normalise.mapping_or_empty(part) for part in stored.parts]
         if message.role == "user":
-            # Parts that opencode adds itself are no words of the person.
-            text = text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
+            text = _typed_words(parts)
             yield from history.prompt(at, id_, text, synthetic=bool(history.lane) or not text)
         elif message.role == "assistant":
             for part in parts:
@@ -112,10 +158,13 @@ class _Session:
             yield self.history.result(ended, call, output, failed=failed, code=None if code is None else int(code))
 
 
+def _typed_words(parts: list[Mapping[str, Any]]) -> str:
+    """Parts that opencode adds itself are no words of the person."""
+    return text_of([part for part in parts if part.get("type") == "text" and not part.get("synthetic")])
+
+
 TRANSCRIPTS = Transcripts(
-    importer=Importer(
-        NAME, "opencode sessions", lambda location: find_databases(location.home), read_database, whole_sessions=True
-    ),
+    importer=Importer(NAME, "opencode sessions", find_sessions, read_sessions, whole_sessions=True),
     usage=(
         READER,
         FILES_READER,

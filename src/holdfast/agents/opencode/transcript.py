@@ -52,6 +52,32 @@ class SessionFile(msgspec.Struct, rename={"parent": "parentID"}):
     parent: str | None = None
 
 
+class ExportInfo(msgspec.Struct, rename={"parent": "parentID"}):
+    id: str = ""
+    parent: str | None = None
+    directory: str = ""
+    title: str = ""
+
+
+class ExportedMessage(msgspec.Struct):
+    info: msgspec.Raw = msgspec.Raw(b"{}")
+    parts: list[Any] = []
+
+
+class Export(msgspec.Struct):
+    """What `opencode export SESSION` writes."""
+
+    info: ExportInfo
+    messages: list[ExportedMessage] = []
+
+
+decode_export = msgspec.json.Decoder(Export).decode
+
+
+def find_exports(home: Path) -> Iterable[Path]:
+    return sorted((home / FOLDER).glob("ses_*.json"))
+
+
 def find_databases(home: Path) -> Iterable[Path]:
     return sorted((home / FOLDER).glob("opencode*.db"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.feature import Feature
 from holdfast.core.ids import bounded_name, is_identifier, shared_session_key, short_digest
 from holdfast.core.kinds import ENGINE_KINDS, KINDS, current_version, decode_payload
@@ -32,12 +32,21 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
     agent: str = ""
     tool: str = ""
     data: msgspec.Raw = msgspec.Raw(b"{}")
+    body: bytes = b""
+    """A part of the hook's payload that `data` has only the ends of."""
 
     def as_event(self, scrub_fields: ScrubFields, clean_id: Clean, clean_word: Clean) -> Event:
         return Event(
             key=self.key, kind=self.kind, at=self.at, session=clean_id(self.session), project=clean_word(self.project),
             agent=clean_id(self.agent), tool=clean_id(self.tool), data=self._payload(scrub_fields),
+            **self._cleaned_body(scrub_fields),
         )  # fmt: skip
+
+    def _cleaned_body(self, scrub_fields: ScrubFields) -> dict[str, Any]:
+        if not self.body or len(self.body) > BODY_LIMIT:
+            return {}
+        body = scrub_fields(self.body)
+        return {"body": body, "body_size": len(body)}
 
     def _payload(self, scrub_fields: ScrubFields) -> Any:
         # Before decoding: afterwards it would be encoded and decoded again.

@@ -267,7 +267,7 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _state_text(answer: dict[str, Any]) -> str:
     # The end is shown already; the rest follows it.
-    imported = answer["detail"] == "import"
+    imported = str(answer["detail"]).startswith("import")
     words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
     return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"

@@ -15,7 +15,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=9,
+    version=10,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,

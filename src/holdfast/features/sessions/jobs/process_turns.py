@@ -21,6 +21,7 @@ from holdfast.core.ids import native_session_id
 from holdfast.core.ports import Reader
 from holdfast.core.times import BELIEVED_AHEAD
 from holdfast.features.sessions.jobs.agent_files import transcripts_of
+from holdfast.features.sessions.jobs.read_words import unreported_events
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, session_event, turn_key
 from holdfast.features.sessions.state.reducer import Turns, local_day, turns_from_log
@@ -157,7 +158,18 @@ def process_turns(call: JobCall) -> list[Event]:
     if not session:
         return []
     settings = call.settings(session.project) or DEFAULTS
-    return list(turn_events(session, call.reader, call.now, transcripts=settings.transcripts))
+    unreported = unreported_events(session, call.reader) if settings.transcripts else []
+    session = _with_interruptions(session, unreported)
+    return [*unreported, *turn_events(session, call.reader, call.now, transcripts=settings.transcripts)]
+
+
+def _with_interruptions(session: Session, unreported: list[Event]) -> Session:
+    """No hook ends an interrupted turn: the next prompt did."""
+    turns = {event.data.turn for event in unreported if event.kind == "turn.interrupted"}
+    previous = session.previous
+    if previous is None or previous.id not in turns:
+        return session
+    return msgspec.structs.replace(session, previous=msgspec.structs.replace(previous, how="interrupted"))
 
 
 def read_usage(call: JobCall) -> list[Event]:

@@ -17,7 +17,7 @@ from holdfast.core.ports import Reader
 from holdfast.core.times import format_duration
 from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line, session_event
-from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import is_synthetic, is_within_turn, prompt_text
 from holdfast.features.sessions.views.figures import Figures, figures_of, format_counted, format_work
 from holdfast.features.sessions.views.timeline import CallPairing
 
@@ -42,6 +42,8 @@ class SummaryBuilder:
         self._last_runs: dict[str, int] = {}
         """The event of the last end of each."""
         self.tests: dict[tuple[str, ...], CommandRun] = {}
+        self._unknown_tests: dict[int, tuple[tuple[str, ...], CommandRun | None]] = {}
+        """By the command's event: which run could not be judged yet, and the one before it."""
         self.commits: list[CommitMade] = []
         self.calls = CallPairing()
         self.tasks: dict[str, str] = {}
@@ -92,11 +94,15 @@ class SummaryBuilder:
         data: agent_events.PromptSubmitted = event.data
         prompt = prompt_text(data)
         # A prompt of a program opens nothing while a prompt of the user is open.
-        if not prompt or data.lane or (is_synthetic(data) and self.open_prompt):
+        if not prompt or data.lane or is_within_turn(data) or (is_synthetic(data) and self.open_prompt):
             return
         self.open_prompt = self._last_prompt = one_line(prompt, LINE)
         if not is_synthetic(data):
             self.title = self.title or one_line(prompt, 80)
+
+    def _titled(self, event: Event) -> None:
+        data: agent_events.SessionTitled = event.data
+        self.title = one_line(data.title, 80) or self.title
 
     def _tool_ended(self, event: Event) -> None:
         data: ToolEndPayload = event.data
@@ -124,10 +130,18 @@ class SummaryBuilder:
     def _exit_read(self, event: Event) -> None:
         """Some hooks do not report how a command ended; the agent's own file did, a moment later."""
         data: ToolExitRead = event.data
+        self._forget_unknown_test(data.of)
         command = one_line(data.command, 160)
         if command in self.commands and self._last_runs.get(command) == data.of:
             run = self.commands[command]
             self.commands[command] = msgspec.structs.replace(run, ok=data.ok is not False, exit_code=data.exit_code)
+
+    def _forget_unknown_test(self, of: int) -> None:
+        """It is judged again, now that its exit status is known."""
+        if of in self._unknown_tests:
+            key, earlier = self._unknown_tests.pop(of)
+            self.tests.pop(key, None)
+            self.tests |= {key: earlier} if earlier else {}
 
     def _check_finished(self, event: Event) -> None:
         """The latest run of each suite and part; a passed run of the whole suite replaces those of its parts."""
@@ -145,6 +159,7 @@ class SummaryBuilder:
         if earlier and earlier.verdict == Verdict.FAILED and check.verdict == Verdict.DID_NOT_RUN:
             self.tests[key] = earlier  # `pytest --version` says nothing of what failed.
             return
+        self._unknown_tests |= {check.of: (key, earlier)} if check.verdict == Verdict.UNKNOWN else {}
         self.tests[key] = _test_run(check, earlier)
 
     def _read_todos(self, data: ToolEndPayload) -> None:
@@ -181,6 +196,7 @@ _ENDS = {
 }  # fmt: skip
 _HANDLERS: dict[str, Callable[[SummaryBuilder, Event], None]] = {
     "prompt.submitted": SummaryBuilder._prompt_submitted,
+    "session.titled": SummaryBuilder._titled,
     "tool.finished": SummaryBuilder._tool_ended,
     "tool.failed": SummaryBuilder._tool_ended,
     "tool.exit_read": SummaryBuilder._exit_read,

@@ -18,6 +18,7 @@ from holdfast.features.sessions.state.lifecycle import (
     end_session,
     gates_satisfied,
     is_synthetic,
+    is_within_turn,
     mark_processed,
     open_gates,
     open_turn,
@@ -50,6 +51,10 @@ def _prompt_submitted(session: Session, event: Event) -> None:
     prompt, synthetic = prompt_text(data), is_synthetic(data)
     if data.lane:
         touch_lane(session, event)
+        return
+    if is_within_turn(data) and (session.turn or synthetic):
+        if not synthetic:
+            _note_person(session, prompt)
         return
     # Qwen sends an empty one after every batch of tools; a synthetic one belongs to the turn it comes in.
     if not prompt or (_has_open_turn(session) and (synthetic or _is_repeated(session, data, prompt))):
@@ -169,6 +174,8 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
             end_lane(session, event)
         return
     turn = session.turn
+    if turn and turn.is_open and data.imported and turn.id != data.turn:
+        return  # Read from a transcript after the next prompt: `process_turns` knows how the turn before it ended.
     if _is_unknown_turn(turn, data.turn):
         session.early_stop = data.turn
         return
@@ -279,8 +286,9 @@ def _exit_read(session: Session, event: Event) -> None:
     data: kinds.ToolExitRead = event.data
     if data.ok is False:
         session.failed += 1
-        if session.turn:
-            session.turn = msgspec.structs.replace(session.turn, failed=session.turn.failed + 1)
+        name = "previous" if session.turn and session.turn.first > data.of else "turn"
+        if turn := getattr(session, name):
+            setattr(session, name, msgspec.structs.replace(turn, failed=turn.failed + 1))
 
 
 def _answer_read(session: Session, event: Event) -> None:

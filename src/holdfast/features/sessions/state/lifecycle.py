@@ -402,6 +402,16 @@ def prompt_text(data: PromptSubmitted) -> str:
     return summary[1].strip() if summary else text
 
 
+SHELL = "shell"
+WITHIN_TURN = ("queue", "rejection", SHELL)
+"""Sources of words that a person said while the agent worked, and of commands that they ran next to it."""
+
+
+def is_within_turn(data: PromptSubmitted) -> bool:
+    """Whether the words belong to the turn that was open, whenever they are read."""
+    return data.source in WITHIN_TURN
+
+
 def is_synthetic(data: PromptSubmitted) -> bool:
     """Whether no person typed it."""
     return data.synthetic or prompt_text(data).startswith(VOICE.strip())

@@ -115,7 +115,9 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 # ── how figures read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 # What importers give as the reason of an end.
-IMPORTED = "import"
+IMPORTED_ENDS = {
+    "import": "imported", "import-working": "imported up to the middle of a turn", "import-exit": "ended by the person",
+}  # fmt: skip
 ENDS_IN_WORDS = {
     "exit": "ended normally", "clear": "cleared", "process-gone": "its process is gone", "stale": "no sign of life",
     "closed-by-user": "closed by a person",
@@ -125,7 +127,8 @@ ENDS_IN_WORDS = {
 def describe_end(reason: str, detail: str = "") -> str:
     """Why a session is over, in the words of every list, page and export; empty while it is not."""
     # A file of an agent says until when it was written, not whether the agent exited or was killed.
-    return "imported" if reason and detail == IMPORTED else ENDS_IN_WORDS.get(reason, reason)
+    imported = IMPORTED_ENDS.get(detail) if reason else None
+    return imported or ENDS_IN_WORDS.get(reason, reason)
 
 
 TOKEN_NAMES = {

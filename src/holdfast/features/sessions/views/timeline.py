@@ -26,7 +26,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import EndedCall, Session, Turn, one_line
-from holdfast.features.sessions.state.lifecycle import is_start_of, is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import SHELL, is_start_of, is_synthetic, is_within_turn, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
 HIDDEN_KINDS = frozenset((
@@ -50,6 +50,8 @@ PAIRED_KINDS = (
 )  # fmt: skip
 DENIAL_KINDS = ("decision.made", "permission.denied")
 CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
+NAMED_TURNS = 4
+"""Turns among which the one is looked for that an event names."""
 LOOK_AROUND = 200
 """Events read before and after a page, to pair calls that begin or end outside of it."""
 
@@ -73,6 +75,7 @@ ENDS_IN_WORDS = {
     **dict.fromkeys(("other", "exit", "complete", "completed", "end_turn"), ""),
     **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close"), "by the user"),
     "clear": "by a clear", "logout": "by a logout", "import": "as far as it was imported",
+    "import-working": "in the middle of a turn, as far as it was imported", "import-exit": "by the user",
 }  # fmt: skip
 """What agents call the end of a session; some of their words say nothing."""
 
@@ -174,11 +177,11 @@ class CallPairing:
             self._deny(data.of, _reasons_text(data.reasons), event.seq)
 
     def _refused(self, event: Event) -> None:
-        if match := self._matching(event, self.open):
+        if match := self._matching(event, self.open) or self._matching(event, self._left):
             self._deny(match.seq, event.data.reason, event.seq)
 
     def _deny(self, start: int, reason: str, by: int) -> None:
-        event = self.open.pop(start, None)
+        event = self.open.pop(start, None) or self._left.get(start)
         if event:
             self._left[start] = event
             self.outcomes[start], self.reasons[start] = "denied", reason
@@ -204,7 +207,7 @@ class CallPairing:
                 self._left[seq] = self.open.pop(seq)
 
     def _prompted(self, event: Event) -> None:
-        if prompt_text(event.data) and not is_synthetic(event.data):
+        if prompt_text(event.data) and not (is_synthetic(event.data) or is_within_turn(event.data)):
             self._close_turn(event.data.lane, "not ended")
 
     def _matching(self, end: Event, among: dict[int, Event]) -> Event | None:
@@ -259,14 +262,16 @@ def rows_of(
     """
     turns = turns or Turns(session, reader)
     pairing = pair_calls(_events_around_page(session, page, reader, with_starts=not fold_denials))
-    later = _read_later(session, page, reader)
+    later, judged_again = _read_later(session, page, reader), _judged_again(session, page, reader)
     shown = [e for e in page if e.seq not in pairing.folded or (not fold_denials and e.kind in DENIAL_KINDS)]
     numbers = _turn_numbers(shown, turns)
-    return [
+    rows = [
         _build_row(event, n, session, pairing, later.get(event.seq))
         for event, n in zip(shown, numbers, strict=True)
-        if _is_shown(event, n, turns)
+        if _is_shown(event, n, turns) and event.seq not in judged_again
     ]
+    # Some things are known later than they happened.
+    return sorted(rows, key=lambda row: row.at)
 
 
 def _events_around_page(
@@ -297,7 +302,8 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
         return data.end_untold
     if isinstance(data, PromptSubmitted):
         opens = turns.first_event(turn) == event.seq
-        return bool(prompt_text(data)) and (opens or not (is_synthetic(data) or _is_repeated(data, turns.get(turn))))
+        hidden = not opens and data.source != SHELL and (is_synthetic(data) or _is_repeated(data, turns.get(turn)))
+        return bool(prompt_text(data)) and not hidden
     if isinstance(data, TurnEnded) and data.lane_untold:
         return not data.lane  # A subagent's: its own end follows.
     return not (isinstance(data, SubagentEnded) and data.compaction)
@@ -320,8 +326,15 @@ def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
         while n and event.seq < first:
             n -= 1
             first = turns.first_event(n)
-        numbers.append(n)
+        numbers.append(_named_turn(event, n, turns))
     return numbers[::-1]
+
+
+def _named_turn(event: Event, n: int, turns: Turns) -> int:
+    """What a transcript told late belongs to the turn that it names."""
+    name = event.data.get("turn", "") if event.data.get("imported", "") else ""
+    recent = range(n, max(0, n - NAMED_TURNS), -1) if name else ()
+    return next((m for m in recent if (turn := turns.get(m)) and turn.id == name), n)
 
 
 ReadLater = ToolExitRead | TurnAnswerRead
@@ -336,6 +349,20 @@ def _read_later(session: Session, page: Sequence[Event], reader: Reader) -> dict
     kinds = (ToolExitRead.KIND, TurnAnswerRead.KIND)
     query = EventQuery(session=session.id, kinds=kinds, after=silent[0].seq, limit=2 * len(page) + LOOK_AROUND)
     return {event.data.of: event.data for event in reader.events(query)}
+
+
+def _judged_again(session: Session, page: Sequence[Event], reader: Reader) -> set[int]:
+    """Checks that could not be judged when they ended, and were when their exit status was known."""
+    unknown = [event for event in page if isinstance(event.data, CheckFinished) and event.data.verdict == "unknown"]
+    if not unknown:
+        return set()
+    query = EventQuery(
+        session=session.id, kinds=(CheckFinished.KIND, ToolExitRead.KIND), after=unknown[0].seq, limit=LOOK_AROUND
+    )
+    later = reader.events(query)
+    exits = {event.data.of: event.seq for event in later if isinstance(event.data, ToolExitRead)}
+    again = {event.data.of for event in later if event.seq > exits.get(event.data.of, event.seq)}
+    return {event.seq for event in unknown if event.data.of in again and event.seq < exits[event.data.of]}
 
 
 def _is_silent(data: object) -> bool:

@@ -1,0 +1,1 @@
+"""Pi: its sessions are imported. It has no hooks of Holdfast's."""
