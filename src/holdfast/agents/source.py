@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.analysis.transcripts import Found
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
+from holdfast.paths import open_regular
 
 
 def key_of(importer: str, *parts: object) -> str:
@@ -62,7 +63,7 @@ TOO_LONG = b"a line that is too long"
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """A line that is too long is replaced by a text that is no record, so that it is reported."""
-    with path.open("rb") as file:
+    with open(path, "rb", opener=open_regular) as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
             number += 1
@@ -77,7 +78,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def is_document(path: Path) -> bool:
     """Whether a file is one JSON object over several lines, whatever its name ends in."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.readline(SKIPPED_AT_ONCE).strip() == b"{"
     except OSError:
         return False
@@ -88,4 +89,5 @@ def read_document(path: Path) -> bytes:
     size = path.stat().st_size
     if size > LONGEST_DOCUMENT:
         raise ValueError(f"{size >> 20} MB are more than the {LONGEST_DOCUMENT >> 20} MB that are read at once")
-    return path.read_bytes()
+    with open(path, "rb", opener=open_regular) as file:
+        return file.read()

@@ -1,6 +1,7 @@
 """What old files say happened: files as the real programs and the five systems write them, and broken ones."""
 
 import json
+import os
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,7 @@ from holdfast.core.kinds.gates_events import SatisfiedRequirement
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.files import document_text, seal_text
 from holdfast.features.project.state import Project
+from holdfast.paths import NotRegular
 from holdfast.setup.imports import IMPORTERS
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -45,6 +47,24 @@ def sample(place: ImportLocation, name: str) -> None:
     folder = {"claude-code": ".claude/projects/-home-dev-project", "codex": ".codex/sessions/2026/11/15"}[name]
     source = next(SAMPLES.glob("claude.jsonl" if name == "claude-code" else "rollout-*.jsonl"))
     put(place.home / folder, source.name, source.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("claude-code", ".claude/projects/-x/a.jsonl"),
+        ("codex", ".codex/sessions/2026/11/15/rollout-2026-11-15T00-00-00-x.jsonl"),
+        ("droid", ".factory/sessions/-x/a.jsonl"),
+        ("gemini", ".gemini/tmp/x/chats/session-1.json"),
+        ("pi", ".pi/agent/sessions/-x/a.jsonl"),
+    ],
+)
+def test_a_pipe_among_transcripts_is_refused_at_once(name, file, place):
+    pipe = place.home / file
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    with pytest.raises(NotRegular):
+        told(name, place)
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])

@@ -27,6 +27,7 @@ from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipp
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
 from holdfast.core.event import Event
+from holdfast.paths import open_regular
 
 NAME = "codex"
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -56,7 +57,7 @@ def _rollouts_in(folder: Path) -> Mapping[Path, list[Path]]:
 def _ids_of(path: Path) -> tuple[str, str]:
     """Ids of the session and of the rollout itself, from the first line."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             payload = decode(file.readline(LONGEST_LINE)).payload or Payload()
     except (OSError, *PARSE_ERRORS):
         return "", ""

@@ -16,6 +16,7 @@ from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, records_of
 from holdfast.core.event import Event
+from holdfast.paths import open_regular
 
 NAME = "droid"
 NOT_TYPED = "task-completion:"
@@ -37,7 +38,7 @@ def _sessions_in(folder: Path) -> Mapping[Path, list[Path]]:
 
 def _ids_of(path: Path) -> tuple[str, str]:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             record = decode(file.readline(LONGEST_LINE))
     except (OSError, *PARSE_ERRORS):
         return "", ""

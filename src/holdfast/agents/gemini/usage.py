@@ -23,6 +23,7 @@ from holdfast.analysis.usage.reader import (
     document_reader,
     lines_reader,
 )
+from holdfast.paths import open_regular
 
 NAME = "gemini"
 LONGEST_PATH = 4096
@@ -39,7 +40,7 @@ def context_of_file(path: Path) -> FileContext:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
             return file.readline(LONGEST_PATH).strip()
     except OSError:
         return ""
