@@ -53,7 +53,7 @@ def assert_committed_when_tested(world: World, model: ModelServer) -> None:
     assert before and after and before != after
     denied = [e.data for e in world.events(kinds=("decision.made",)) if e.data["verdict"] == "deny"]
     assert [one["of_kind"] for one in denied] == ["tool.started"]
-    assert model.saw("tested: calc.py changed after the last `*pytest*` that passed", "main")
+    assert model.saw("tested: calc.py changed after the last `pytest` that passed", "main")
     acts = [event.data.verb for event in world.events(kinds=(GitActed.KIND,))]
     assert acts == ["commit"]
 
