@@ -76,11 +76,23 @@ def test_a_part_of_the_suite_is_not_the_suite(tmp_path: Path) -> None:
     stage = Stage(GateSettings.of({"requirements": package_requirements(str(tmp_path))}))
     stage.start()
     stage.edit("src/a.py")
-    passed = {"of": 100, "runner": "pytest", "dir": ".", "reach": ["."], "verdict": "passed", "selection": "part"}
-    stage.take(
-        "check.finished", command="pytest tests/test_a.py::test_a", operands=["tests/test_a.py::test_a"], **passed
-    )
+    passed = {"of": 100, "runner": "pytest", "dir": ".", "reach": ["."], "verdict": "passed"}
+    named = ["tests/test_a.py::test_a"]
+    stage.take("check.finished", command=f"pytest {named[0]}", operands=named, selection="part", **passed)
     refused = stage.stop()
     assert "ran only tests/test_a.py::test_a; the whole suite is required" in refused.reasons[0]
-    stage.take("check.finished", command="pytest tests", operands=["tests"], **passed)
+    stage.take("check.finished", command="pytest tests", selection="all", **passed)
+    assert stage.stop().verdict == "none"
+
+
+def test_what_the_recipe_of_an_entry_point_selects_is_the_suite(tmp_path: Path) -> None:
+    write(tmp_path, **{"package.json": '{"scripts": {"test": "mocha test/*.spec.js"}}'})
+    stage = Stage(GateSettings.of({"requirements": package_requirements(str(tmp_path))}))
+    stage.start()
+    stage.edit("src/a.js")
+    passed = {"of": 100, "runner": "mocha", "dir": ".", "reach": ["."], "verdict": "passed"}
+    named = ["a.test.js"]
+    stage.take("check.finished", command="npm test", operands=named, selection="part", **passed)
+    assert "ran only a.test.js; the whole suite is required" in stage.stop().reasons[0]
+    stage.take("check.finished", command="npm test", operands=["test/*.spec.js"], selection="all", **passed)
     assert stage.stop().verdict == "none"

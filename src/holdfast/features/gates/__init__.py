@@ -32,7 +32,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=6,
+    version=7,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=live_keys,

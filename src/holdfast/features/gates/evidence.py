@@ -12,7 +12,7 @@ import msgspec
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.analysis.shell.command_effects import BLANK
 from holdfast.analysis.shell.written_files import put_back_after, written_after
-from holdfast.core.checks import WHOLE
+from holdfast.core.checks import WHOLE, Selection
 from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload, ToolPayload
@@ -52,6 +52,8 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Folders it covers, relative to the project; empty means unknown and counts for all."""
     operands: list[str] = []
     """The selected tests; empty means all."""
+    partial: bool = False
+    """The command selected tests. What the recipe of `npm test` selects is the whole suite."""
     failures: list[str] = []
     """Names of what failed, where all of them are known."""
 
@@ -262,7 +264,7 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
         seq=check.of, at=event.at, outcome=-1 if copied else {"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
         dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
-        failures=check.failures if all_named else [],
+        partial=check.selection == Selection.PART, failures=check.failures if all_named else [],
     )  # fmt: skip
 
 

@@ -8,14 +8,12 @@ import msgspec
 from holdfast.analysis.shell.written_files import WHOLE_TREE
 from holdfast.core.checks import (
     UNKNOWN_FOLDER,
-    WHOLE,
     all_within,
     chosen_targets,
     folders_meet,
     is_untested,
     reaches_globs,
     reaches_path,
-    tested_folder,
     touches_globs,
 )
 from holdfast.core.fingerprint import content_key
@@ -94,7 +92,7 @@ class ProofQuestion:
             return f"the last {run} failed"
         if newest.outcome < 0:
             return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
-        if one.whole and is_partial(newest):
+        if one.whole and newest.partial:
             return f"the last {run} ran only {_selected(newest)}; the whole suite is required"
         if changed := self._undone(one, newest):
             return f"{changed} was changed after the last {what}, in the same command"
@@ -135,7 +133,7 @@ class ProofQuestion:
         return self._is_ours(fact) and not fact.content and not self._change(one, fact)
 
     def _counts(self, one: Evidence, fact: RunFact) -> bool:
-        used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and is_partial(fact))
+        used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and fact.partial)
         unsure = fact.dir == UNKNOWN_FOLDER or self._undone(one, fact) or self._unreached(one, fact)
         return fact.passed and not used and not unsure and not self._unhealed(one, fact)
 
@@ -260,20 +258,8 @@ def _includes(run: RunFact, failed: RunFact) -> bool:
     return any(all_within(targets, chosen) for targets in (failed.failures, chosen_targets(failed.operands)))
 
 
-def is_partial(fact: RunFact) -> bool:
-    """Whether it ran a part of the suite: named tests, a filter, or folders below the one with all tests."""
-    return any(not _names_whole_suite(word) for word in fact.operands)
-
-
-def _names_whole_suite(word: str) -> bool:
-    """`tests`, `.` and `./...` select everything."""
-    name = word.removeprefix("./").rstrip("/")
-    return name in ("", ".", "...") or ("/" not in name and "::" not in name and tested_folder(name) == WHOLE)
-
-
 def _selected(fact: RunFact) -> str:
-    named = [word for word in fact.operands if not _names_whole_suite(word)]
-    return " ".join(named[:3]) + (" …" if len(named) > 3 else "")
+    return " ".join(fact.operands[:3]) + (" …" if len(fact.operands) > 3 else "") or "a part"
 
 
 def _selection_text(fact: RunFact) -> str:
