@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from holdfast.app import build_app
-from holdfast.core.decision import Decision, deny_decision
+from holdfast.core.decision import Decision, context_decision, deny_decision
 from holdfast.core.document import DocumentType
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
@@ -126,6 +126,30 @@ def test_what_no_decision_asks_for_is_reduced_after_the_answer(tmp_path: Path) -
     reader = store.reader()
     assert [COUNT_OF[name].load(reader, "s-1") for name in ("asked", "unasked")] == [{"n": 4}, {"n": 4}]
     reader.close()
+    store.close()
+
+
+def test_a_refused_call_is_shown_to_those_who_may_refuse_it_too_and_to_nobody_who_only_informs(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def a_decider(name: str, decision: Decision, **given: Any) -> Feature:
+        def decide(_state: State, _event: Event, _settings: Any) -> Decision:
+            asked.append(name)
+            return decision
+
+        return a_counter(name=name, decide=decide, **given)
+
+    store = SqliteStore(tmp_path / "log.db")
+    engine = an_engine(
+        store,
+        a_decider("first", deny_decision("no"), refuses=lambda _settings: True),
+        a_decider("informs", context_decision("x", "by the way")),
+        a_decider("second", deny_decision("neither"), refuses=lambda _settings: True),
+        read=lambda delivery: an_event(key=delivery.key, kind="tool.started"),
+    )
+    _, [outcome] = engine.apply([a_delivery(mode="ask")])
+    assert asked == ["first", "second"]
+    assert outcome.decision.reasons == ("no", "neither")
     store.close()
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.agents import payload_reader
 from holdfast.agents.definition import Tables
-from holdfast.agents.replies import as_rule, write_reply
+from holdfast.agents.replies import ReplyRules, write_reply
 from holdfast.core.agent import Agent, Hook, Payload, Setup, Untold
 from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
@@ -45,7 +45,7 @@ def make_agent(
             for event, row in definition.hooks.items()
         ),
         read=partial(payload_reader.read_agent_event, tables),
-        write=partial(write_reply, tuple(map(as_rule, definition.reply))),
+        write=partial(write_reply, ReplyRules(definition.reply)),
         recognise=recognise,
         enforces={kind: how for how, kinds in definition.enforces.items() for kind in kinds.split()},
         tools=tables.tools,

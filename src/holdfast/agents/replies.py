@@ -22,33 +22,16 @@ def reason_of(decision: Decision) -> str:
 
 
 def notice_of(decision: Decision) -> str:
-    return sanitise("\n".join(decision.notices))
+    return sanitise("\n".join(decision.notices)) if decision.notices else ""
 
 
 def context_of(contexts: Sequence[Context]) -> str:
-    return "\n\n".join(wrap_context(context) for context in contexts)
+    return "\n\n".join(map(wrap_context, contexts))
 
 
 def voiced_reason(decision: Decision) -> str:
     """A reason that the agent hands back as a prompt: our voice marks it."""
     return VOICE + reason_of(decision)
-
-
-class Rule(msgspec.Struct, frozen=True):
-    on: frozenset[str]
-    verdicts: frozenset[str]
-    row: ReplyRow
-
-    def applies(self, event: Event, decision: Decision) -> bool:
-        if self.on and event.get("native") not in self.on and event.kind not in self.on:
-            return False
-        if self.verdicts and decision.verdict not in self.verdicts:
-            return False
-        return not (self.row.unless and event.get(self.row.unless))
-
-
-def as_rule(row: ReplyRow) -> Rule:
-    return Rule(frozenset(row.on.split()), frozenset(row.verdicts.split()), row)
 
 
 _REPLY_VALUES: dict[str, Callable[[Decision], str]] = {
@@ -62,24 +45,53 @@ _REPLY_VALUES: dict[str, Callable[[Decision], str]] = {
 }
 
 
-def write_reply(rules: Sequence[Rule], event: Event, decision: Decision) -> bytes:
-    """The first rule that fills a field wins."""
+class ReplyRules:
+    """An agent's reply rows. Which of them apply is looked up once per event, kind and verdict."""
+
+    def __init__(self, rows: Sequence[ReplyRow]) -> None:
+        self._rows = rows
+        self._applying: dict[tuple[str, str, str], list[ReplyRow]] = {}
+
+    def applying(self, native: str, kind: str, verdict: str) -> list[ReplyRow]:
+        key = (native, kind, verdict)
+        rows = self._applying.get(key)
+        if rows is None:
+            rows = self._applying[key] = [row for row in self._rows if _applies(row, {native, kind}, verdict)]
+        return rows
+
+
+def _applies(row: ReplyRow, names: set[str], verdict: str) -> bool:
+    return (not row.on or not names.isdisjoint(row.on.split())) and (
+        not row.verdicts or verdict in row.verdicts.split()
+    )
+
+
+def write_reply(rules: ReplyRules, event: Event, decision: Decision) -> bytes:
+    """The first row that fills a field wins."""
     if decision.verdict == "none" and not decision.contexts and not decision.notices:
         return b""
     reply: dict[str, Any] = {}
-    for rule in rules:
-        if not rule.applies(event, decision):
+    native = event.data.get("native")
+    for row in rules.applying(native or "", event.kind, decision.verdict):
+        if row.unless and event.data.get(row.unless):
             continue
-        for name, value in _fill(rule.row.body, decision).items():
+        for name, value in _fill(row.body, decision).items():
             reply.setdefault(name, value)
-        if specific := _fill(rule.row.specific, decision):
-            reply.setdefault("hookSpecificOutput", {"hookEventName": event.get("native")}).update(specific)
+        if specific := _fill(row.specific, decision):
+            reply.setdefault("hookSpecificOutput", {"hookEventName": native}).update(specific)
     return encode_reply(reply)
 
 
-def _fill(template: Any, decision: Decision) -> Any:
-    if isinstance(template, dict):
-        filled = {name: _fill(value, decision) for name, value in template.items()}
-        return {name: value for name, value in filled.items() if value != ""}
+def _fill(template: dict[str, Any], decision: Decision) -> dict[str, Any]:
+    """Replace the names that begin with `$`, at any depth; empty values are left out."""
+    filled = {}
+    for name, value in template.items():
+        filled_value = _fill(value, decision) if isinstance(value, dict) else _value(value, decision)
+        if filled_value != "":
+            filled[name] = filled_value
+    return filled
+
+
+def _value(template: Any, decision: Decision) -> Any:
     value_of = _REPLY_VALUES.get(template) if isinstance(template, str) else None
     return value_of(decision) if value_of else template

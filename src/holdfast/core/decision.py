@@ -66,18 +66,14 @@ def merge_decisions(decisions: Iterable[Decision | None]) -> Decision:
     opinions = [d for d in decisions if d is not None]
     if not opinions:
         return NOTHING
-    verdict = max((d.verdict for d in opinions), key=RANK.__getitem__)
+    verdict = max([d.verdict for d in opinions], key=RANK.__getitem__)
     return Decision(
         verdict=verdict,
-        reasons=_unique_texts(r for d in opinions if d.verdict == verdict for r in d.reasons),
-        contexts=tuple(c for d in opinions for c in d.contexts),
-        notices=_unique_texts(n for d in opinions for n in d.notices),
-        details=tuple(x for d in opinions for x in d.details),
+        reasons=tuple({r: None for d in opinions if d.verdict == verdict for r in d.reasons}),
+        contexts=tuple([c for d in opinions for c in d.contexts]),
+        notices=tuple({n: None for d in opinions for n in d.notices}),
+        details=tuple([x for d in opinions for x in d.details]),
     )
-
-
-def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
 
 
 # What a hook client delivers, before it is parsed.

@@ -22,7 +22,7 @@ SettingsFor = Callable[[str], Mapping[str, Any]]
 class Subscribers(NamedTuple):
     """The features that handle one kind of event, by role."""
 
-    keepers: tuple[Feature, ...]
+    keepers: tuple[tuple[Feature, Enqueue | None], ...]
     """Features that keep documents of such events or enqueue jobs for them."""
     enrichers: tuple[tuple[Feature, Enrich], ...]
     annotators: tuple[tuple[Feature, Callable[[Event], None]], ...]
@@ -263,7 +263,9 @@ def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     derivers = tuple((f, f.derive) for f in listening if f.derive and acts_on(kind, f.derives_from))
     return Subscribers(
-        keepers=tuple(f for f in listening if f.keeps_documents or f.enqueues(kind)),
+        keepers=tuple(
+            (f, f.enqueue if f.enqueues(kind) else None) for f in listening if f.keeps_documents or f.enqueues(kind)
+        ),
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
         annotators=tuple((f, f.enrich_history) for f in listening if f.enrich_history and kind in f.enriches),
         redactors=tuple((f, f.redacts) for f in listening if f.redacts and kind in f.enriches),

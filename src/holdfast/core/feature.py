@@ -165,6 +165,8 @@ class Feature:
     can_decide: Callable[[str, Settings], bool] = lambda _kind, _settings: True
     """Whether `decide` could answer this kind of event. If no feature can, the hook is answered before the event is
     applied."""
+    refuses: Callable[[Settings], bool] | None = None
+    """Whether `decide` may refuse. Others only inform, and are not asked about a tool call that is already refused."""
     enqueue: Enqueue | None = None
     enqueues_for: frozenset[str] = frozenset()
     """The kinds that `enqueue` handles; empty means all subscribed kinds."""

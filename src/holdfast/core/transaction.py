@@ -59,8 +59,8 @@ class Transaction:
         self.engine, self.seq, self.imported = engine, head, imported
         self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
         self._lazy = lazy
-        self._behind: dict[str, tuple[Feature, list[Event]]] = {}
-        """Events that a feature's documents don't reflect yet, oldest first."""
+        self._behind: dict[str, tuple[Feature, list[tuple[Event, Enqueue | None]]]] = {}
+        """Events that a feature's documents don't reflect yet, oldest first, with what enqueues jobs for them."""
         self.state = FeatureState(self.work, engine.document_owners, self._behind, self._catch_up_owner)
         self.events: list[Event] = []
         """The events it adds to the log."""
@@ -87,7 +87,7 @@ class Transaction:
 
     def _with_own_sessions(self, arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
         owners = self.engine.owners
-        owners.learn((arrival.event for arrival in arrivals), self.engine.store.session_agents)
+        owners.learn([arrival.event for arrival in arrivals], self.engine.store.session_agents)
         return [
             arrival if (event := owners.keep_apart(arrival.event)) is arrival.event else arrival._replace(event=event)
             for arrival in arrivals
@@ -96,7 +96,7 @@ class Transaction:
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
         keys = [arrival.event.key for arrival in arrivals]
         known_keys = self.engine.store.seqs_of_keys(keys)
-        return dict.fromkeys(key for key in keys if key not in known_keys)
+        return dict.fromkeys([key for key in keys if key not in known_keys])
 
     def _is_first_delivery(self, event: Event, fresh: dict[str, None]) -> bool:
         """Return whether it is neither delivered twice nor reported by two hook files."""
@@ -132,11 +132,11 @@ class Transaction:
         self.events.append(event)
         subscribers = self.engine.subscribers_of(event.kind)
         if self._lazy:
-            for feature in subscribers.keepers:
+            for feature, enqueue in subscribers.keepers:
                 if feature.name in self._behind:
-                    self._behind[feature.name][1].append(event)
+                    self._behind[feature.name][1].append((event, enqueue))
                 else:
-                    self._behind[feature.name] = feature, [event]
+                    self._behind[feature.name] = feature, [(event, enqueue)]
             return event
         for feature in subscribers.reducers:
             self._reduce(feature, event, self._refs(feature, event))
@@ -163,14 +163,16 @@ class Transaction:
             if events:
                 self._behind[name] = feature, events
 
-    def _bring_up_to_date(self, feature: Feature, events: list[Event]) -> None:
-        refs = self._refs(feature, events[0])
+    def _bring_up_to_date(self, feature: Feature, events: list[tuple[Event, Enqueue | None]]) -> None:
+        event, enqueue = events[0]
+        refs = self._refs(feature, event)
         # Before any change: if the store fails here, the event is reduced later, and only once.
         self.work.prefetch(refs)
-        event = events.pop(0)
-        self._reduce(feature, event, refs)
-        if feature.enqueue and feature.enqueues(event.kind) and not self.imported:
-            self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
+        del events[0]
+        if refs:
+            self._reduce(feature, event, refs)
+        if enqueue and not self.imported:
+            self._enqueue_jobs(feature, enqueue, event, self._settings(event.project))
 
     def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
         try:
@@ -247,14 +249,20 @@ class Transaction:
             self._append(undelivered_event(event, decision, verdict_told))
 
     def _merged(self, event: Event) -> Decision:
-        settings = self._settings(event.project)
-        return merge_decisions(
-            self._decide(f, d, event, settings) for f, d in self.engine.subscribers_of(event.kind).deciders
-        )
+        settings, opinions, refused = self._settings(event.project), list[Decision](), False
+        for feature, decide in self.engine.subscribers_of(event.kind).deciders:
+            # A refused call never runs, so nobody needs to be informed about it.
+            if refused and not (feature.refuses and feature.refuses(settings.get(feature.name))):
+                continue
+            if opinion := self._decide(feature, decide, event, settings):
+                opinions.append(opinion)
+                refused |= opinion.verdict == "deny" and event.kind == "tool.started"
+        return merge_decisions(opinions)
 
     def _decide(self, feature: Feature, decide: Decide, event: Event, settings: Mapping[str, Any]) -> Decision | None:
+        section = settings.get(feature.name)
         try:
-            return decide(self.state, event, settings.get(feature.name))
+            return decide(self.state, event, section) if feature.can_decide(event.kind, section) else None
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return None

@@ -131,7 +131,8 @@ class IngestPipeline:
         as_it_came = not may_decide and not self._is_redacted(hooks, deliveries)
         if as_it_came and self._journal_unapplied(batch):
             return [NOTHING_TO_SAY] * len(deliveries)
-        self.flush()
+        if not may_decide:
+            self.flush()
         outcomes = self._apply_and_answer(batch)
         self._note_answered(deliveries, outcomes)
         return outcomes
@@ -159,9 +160,9 @@ class IngestPipeline:
     def _note_answered(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome] | None = ()) -> None:
         """Note the keys that `verify` checks. `outcomes`: None if nothing was acknowledged, empty if not known yet."""
         if self._ledger and outcomes is not None:
-            self._ledger.note(delivery.key for delivery in deliveries)
+            self._ledger.note([delivery.key for delivery in deliveries])
             # A delivery without a number became no event, so `verify` must not look for its key.
-            self._ledger.drop(one.key for one, outcome in zip(deliveries, outcomes, strict=False) if not outcome.seq)
+            self._ledger.drop([one.key for one, outcome in zip(deliveries, outcomes, strict=False) if not outcome.seq])
 
     def retry_held(self) -> None:
         self.flush()

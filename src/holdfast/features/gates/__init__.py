@@ -40,6 +40,7 @@ FEATURE = Feature(
     stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
     decide=decide,
     decides_on=frozenset(DECISIONS),
+    refuses=lambda _settings: True,
     can_decide=can_decide,
     derive=derive,
     enqueue=enqueue,

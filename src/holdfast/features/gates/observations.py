@@ -140,7 +140,7 @@ def _absolute_paths(names: Iterable[str], cwd: str, home: str) -> list[str]:
 def resolve_links(paths: Sequence[str]) -> list[str]:
     """The real targets of writes: `cfg/prod.tf` may link to `infra/prod.tf`."""
     named = [name for path in paths[:MOST_FILES] for name in _matching_files(path)]
-    return list(dict.fromkeys(real_path(path) for path in named[:MOST_FILES]))
+    return list(dict.fromkeys(map(real_path, named[:MOST_FILES])))
 
 
 def _matching_files(path: str) -> list[str]:

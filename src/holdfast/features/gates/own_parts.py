@@ -65,8 +65,20 @@ def touched_parts(event: Event, data: ToolPayload) -> list[str]:
     return sorted(parts)
 
 
+ABOVE = "above"
+
+
 def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
-    folders, home = _own_folders(default_state_dir(), default_config_dir()), os.path.expanduser("~")
+    part = _part_at(path, default_state_dir(), default_config_dir(), os.path.expanduser("~"))
+    if part == ABOVE:
+        return "hooks" if _removes(data) else ""
+    return part or ("hooks" if _is_about_hooks(event, data, path) else "")
+
+
+@lru_cache(1_000)
+def _part_at(path: str, state: Path, config: Path, home: str) -> str:
+    """What of Holdfast lies at this path, ABOVE if below it; empty otherwise."""
+    folders = _own_folders(state, config)
     inside = (part for folder, part in folders if path == folder or path.startswith(f"{folder}/"))
     if part := next(inside, ""):
         return part
@@ -74,8 +86,7 @@ def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
         return "settings"
     if _OUR_PROGRAM.search(path):
         return "hooks"
-    above = _is_above(path, home, [folder for folder, _ in folders])
-    return "hooks" if (_removes(data) if above else _is_about_hooks(event, data, path)) else ""
+    return ABOVE if _is_above(path, home, [folder for folder, _ in folders]) else ""
 
 
 def _is_above(path: str, home: str, folders: list[str]) -> bool:

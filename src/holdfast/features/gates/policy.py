@@ -117,8 +117,7 @@ def derive(state: State, event: Event, settings: "GateSettings | None") -> Itera
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
-    rules = rules_in_force(state, event.project, settings)
-    if event.kind in DERIVATIONS and rules.rules:
+    if event.kind in DERIVATIONS and (rules := rules_in_force(state, event.project, settings)).rules:
         yield from DERIVATIONS[event.kind](state, event, rules)
 
 
@@ -285,7 +284,7 @@ def can_decide(kind: str, settings: "GateSettings | None") -> bool:
 
 
 def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
-    if settings is None or not can_decide(event.kind, settings) or is_paused(event):
+    if settings is None or is_paused(event):
         return None
     settings = rules_in_force(state, event.project, settings)
     checker = Checker(state, RequestContext.of(event))
@@ -312,7 +311,7 @@ def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> De
 
 def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:
     before = checker.session.denied
-    names = sorted(one.rule.name for one in refused)
+    names = sorted([one.rule.name for one in refused])
     same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
     text = (
         messages.repeated_refusal(refused) if same else messages.refusal_message(refused, checker.context, event.tool)
@@ -413,7 +412,7 @@ def _open_details(gate: str, findings: Sequence[Finding]) -> tuple[JsonObject, .
 
 
 def _detail_dicts(*details: GateDetail) -> tuple[JsonObject, ...]:
-    return tuple(detail.as_dict() for detail in details)
+    return tuple(map(GateDetail.as_dict, details))
 
 
 def is_claimed(event: Event) -> bool:

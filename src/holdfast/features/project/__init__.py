@@ -27,6 +27,7 @@ FEATURE = Feature(
     stream=events.stream,
     decide=policy.decide,
     decides_on=policy.DECIDED_ON,
+    refuses=policy.refuses_edits,
     can_decide=policy.can_decide,
     derive=policy.derive,
     derives_from=policy.DERIVED_FROM,

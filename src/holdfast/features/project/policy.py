@@ -128,10 +128,12 @@ def can_decide(kind: str, settings: ProjectSettings | None) -> bool:
     return kind == "session.started" or (kind == "tool.started" and (settings or DEFAULTS).edits != "off")
 
 
+def refuses_edits(settings: ProjectSettings | None) -> bool:
+    return (settings or DEFAULTS).edits == "deny"
+
+
 def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
     settings = settings or DEFAULTS
-    if not can_decide(event.kind, settings):
-        return None
     if isinstance(event.data, SessionStarted):
         return _tell_tasks(state, event, event.data, settings.told_tasks)
     return _warn_of_other_editor(state, event, settings) if event.data.action == "edit" else None

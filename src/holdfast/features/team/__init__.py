@@ -26,6 +26,7 @@ FEATURE = Feature(
     reduce=reduce,
     can_decide=can_decide,
     decide=decide,
+    refuses=lambda _settings: True,
     decides_on=NEWS_KINDS | {"tool.started"},
     derive=derive,
     derives_from=NEWS_KINDS,

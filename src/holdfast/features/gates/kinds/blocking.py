@@ -20,7 +20,7 @@ class Blocking(RequirementKind):
 
     def remedy(self, rule: "Rule") -> str:
         named = (*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill)
-        skills = dict.fromkeys(f"/{skill.lstrip('/')}" for skill in named)
+        skills = dict.fromkeys([f"/{skill.lstrip('/')}" for skill in named])
         return " or ".join(skills) if skills or by_hand_too(rule) else PERSON_CAN
 
     def why_not_by_hand(self, rule: "Rule") -> str:

@@ -185,7 +185,7 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
 
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
-    docs = (RULES_OF.get(state, bounded_name(scope)) for scope in (USER, project))
+    docs = (RULES_OF.get(state, USER), RULES_OF.get(state, bounded_name(project)))
     # Rules that were accepted as they are written now change nothing.
     current = (settings.digest, settings.user.digest)
     outdated = [doc for doc in docs if doc and doc.rules and doc.digest not in current]

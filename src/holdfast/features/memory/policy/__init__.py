@@ -59,7 +59,7 @@ def can_decide(kind: str, raw_settings: AnySettings) -> bool:
 
 
 def decide(state: State, event: Event, raw_settings: AnySettings) -> Decision | None:
-    if not can_decide(event.kind, raw_settings) or event.data.paused:
+    if event.data.paused:
         return None
     contexts = tuple(MOMENTS[event.kind](state, event, settings_or_default(raw_settings)))
     return Decision(contexts=contexts) if contexts else None
