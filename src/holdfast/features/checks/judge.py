@@ -19,6 +19,7 @@ from holdfast.core.checks import (
     CheckKind,
     CommandJudgement,
     JudgedGitAct,
+    Selection,
     Verdict,
 )
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
@@ -35,13 +36,14 @@ from holdfast.features.checks.runners.attribution import (
 )
 from holdfast.features.checks.runners.entries import (
     Entry,
+    EntryText,
     RepositoryFiles,
     read_entry_text,
     recognise_entry,
     runs_tests_by_hook,
 )
 from holdfast.features.checks.runners.reach import find_foreign_code, find_reach
-from holdfast.features.checks.runners.recognise import recognise_runner
+from holdfast.features.checks.runners.recognise import Match, recognise_runner, selects_tests
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.runners.spec import Runner
 from holdfast.features.checks.runners.verdicts import judge_entry, judge_runner
@@ -156,17 +158,33 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         entry = candidate.entry
         if entry is None or candidate.command.ran is Ran.NO:
             continue
-        if recipe := read_entry_text(entry.name, entry.target, _candidate_folder(candidate), read_file):
-            _read_recipe(candidate, entry, analyse_command(recipe))
+        text = read_entry_text(entry, _candidate_folder(candidate), read_file)
+        if text.written:
+            _read_recipe(candidate, entry, text)
 
 
-def _read_recipe(candidate: Candidate, entry: Entry, recipe: Analysis) -> None:
+def _read_recipe(candidate: Candidate, entry: Entry, text: EntryText) -> None:
+    recipe = analyse_command(text.written)
     literal = literal_text(recipe)
     if literal and read_all(Output(literal, "", True), set()):
         candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
-    matches = [one.match for one in find_candidates(recipe) if one.match]
-    entry.operands = matches[0].operands if len(matches) == 1 else []
+    matches = _matches_in(recipe)
+    if matches:
+        _read_selection(entry, matches, _matches_in(analyse_command(text.called)))
     _name_runner(candidate, entry, [match.runner for match in matches])
+
+
+def _matches_in(recipe: Analysis) -> list[Match]:
+    return [candidate.match for candidate in find_candidates(recipe) if candidate.match]
+
+
+def _read_selection(entry: Entry, written: list[Match], called: list[Match]) -> None:
+    """What the project's files select is the whole; a call that adds to it selects a part."""
+    known = [match.operands for match in written]
+    parts = [match for match in called if match.selection is Selection.PART and match.operands not in known]
+    entry.selection = Selection.PART if parts else Selection.ALL
+    shown = parts[:1] or called
+    entry.operands = shown[0].operands if len(shown) == 1 else []
 
 
 def _name_runner(candidate: Candidate, entry: Entry, runners: list[Runner]) -> None:
@@ -194,7 +212,12 @@ def _find_candidate(command: ShellCommand) -> Candidate | None:
     if match is not None and not runs_tests_by_hook(match):
         return Candidate(command=command, match=match)
     entry = recognise_entry(command)
-    return Candidate(command=command, entry=entry) if entry else None
+    if entry is None:
+        return None
+    # Until the project's files say what it runs: a word that is no flag names tests.
+    if named := [word for word in entry.handed_on if not word.startswith("-") or selects_tests(word)]:
+        entry.selection, entry.operands = Selection.PART, named
+    return Candidate(command=command, entry=entry)
 
 
 def _judge_candidate(candidate: Candidate, root: str, read_file: ReadFile | None) -> list[Check]:

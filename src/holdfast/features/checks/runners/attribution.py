@@ -8,7 +8,7 @@ import msgspec
 from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.analysis.shell.flow import UNFINISHED, OutputPiece
 from holdfast.analysis.shell.syntax import UNKNOWN
-from holdfast.core.checks import CheckKind
+from holdfast.core.checks import CheckKind, Selection
 from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.recognise import Match, all_test_runners
 from holdfast.features.checks.runners.spec import Report, Runner, first_reason
@@ -118,6 +118,10 @@ class Candidate(msgspec.Struct, kw_only=True):
     @property
     def operands(self) -> list[str]:
         return self.match.operands if self.match else self.entry.operands if self.entry else []
+
+    @property
+    def selection(self) -> Selection:
+        return self.match.selection if self.match else self.entry.selection if self.entry else Selection.ALL
 
     @property
     def by_name_only(self) -> bool:

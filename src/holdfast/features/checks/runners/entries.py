@@ -2,16 +2,18 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from holdfast.analysis.shell.analysis import ShellCommand
 from holdfast.analysis.shell.execute import ReadFile
 from holdfast.analysis.shell.flow import Invocation, Pieces
-from holdfast.analysis.shell.recipes import MakeCall, parse_make, read_main_file, read_recipe, runners
+from holdfast.analysis.shell.recipes import MakeCall, ReadText, parse_make, read_main_file, read_recipe, runners
 from holdfast.analysis.shell.redirects import join_path
-from holdfast.core.checks import CheckKind
+from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.data_files import load_data
 from holdfast.features.checks.runners.recognise import Match
 from holdfast.features.checks.runners.spec import first_reason
@@ -30,6 +32,7 @@ _USUAL_SHELL = re.compile(r"^SHELL=(?:(?:/usr(?:/local)?)?/bin/)?(?:ba|da|z|k)?s
 # Standard input, a substitution, a home or a folder for everybody.
 _FOREIGN_RULES = re.compile(r"[-&~]|/(?:dev|proc|tmp|var)/")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*$")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # How many words come before the script: `yarn workspace NAME [run] SCRIPT`, `yarn workspaces run SCRIPT`. npm accepts misspellings of `run`.
 _SCRIPT_AFTER = {**dict.fromkeys(("run-script", "run", "rum", "urn", "workspaces"), 1), "workspace": 2}
 
@@ -50,6 +53,12 @@ class Entry(msgspec.Struct):
     """The tool it starts, where the project's files say so."""
     operands: list[str] = []
     """What it gives that tool, where the project's files say so."""
+    handed_on: list[str] = []
+    """Words of the call that it hands to that tool: `npm test -- a.test.js`."""
+    assigned: dict[str, str] = {}
+    """Variables of its file that the call sets: `make test ARGS="-k one"`."""
+    selection: Selection = Selection.ALL
+    """Whether the call narrows what the project's own files select."""
     script: bool = False
     """A file of the project, called a check for its name only."""
     packages: list[str] = []
@@ -118,7 +127,8 @@ def _first_of(words: list[str], listed: Collection[str], what: str) -> str:
 def _make_entry(_name: str, words: list[str], invocation: Invocation) -> Entry:
     call = parse_make(words)
     nothing = _made_nothing(call, words, invocation.environment)
-    return Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets))
+    assigned = dict(word.split("=", 1) for word in words[1:] if _ASSIGNMENT.match(word))
+    return Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets), assigned=assigned)
 
 
 def _made_nothing(call: MakeCall, words: list[str], environment: dict[str, str]) -> str:
@@ -169,9 +179,26 @@ def _package_entry(name: str, words: list[str], _invocation: Invocation) -> Entr
         "".join(_values_of(given, _WORDS["folder_flags"])[-1:]),
         _first_of(rest, _WORDS["script_nothing"], "test"),
         script,
+        handed_on=_words_for_script(name, script, words[1:]),
         packages=_package_folders([value.strip("{}.^") for value in _values_of(given, _WORDS["package_flags"])]),
         several=bool(_values_of(given, _WORDS["several_flags"])) or rest[0] == "workspaces",
     )
+
+
+def _words_for_script(name: str, script: str, words: list[str]) -> list[str]:
+    """What follows the script's name; npm keeps the flags in front of `--` for itself."""
+    names = {script, *_WORDS["test_verbs"], *_WORDS["install_test_verbs"]}
+    behind = next((words[at + 1 :] for at, word in enumerate(words) if word in names), [])
+    own, after = _split_at_dashes(behind)
+    keeps = _WORDS["folder_flags"] | _WORDS["package_flags"] | _WORDS["several_flags"]
+    given = _split_flags(own, _WORDS["folder_flags"] | _WORDS["package_flags"])
+    shown = [flag or value for flag, value in given if not flag or (name != "npm" and flag not in keeps)]
+    return [*shown, *after]
+
+
+def _split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def _package_folders(packages: list[str]) -> list[str]:
@@ -201,13 +228,22 @@ def _task_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
     targets = [*named, *_recipe_targets(words[1:])]
     # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
-    several = name in _WORDS["several_packages"]
-    return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
+    own, after = _split_at_dashes(words[1:])
+    # The words behind a recipe are its arguments; other runners are given more targets.
+    arguments = _recipe_targets(own)[1:] if name in ("just", "poe") and not named else []
+    return Entry(
+        name,
+        kind,
+        nothing=nothing,
+        target=targets[0] if targets else "default",
+        handed_on=[*arguments, *after],
+        several=name in _WORDS["several_packages"],
+    )
 
 
 def _recipe_targets(words: list[str]) -> list[str]:
     """The recipes that are named, without flags, their values and variables."""
-    named = words[: words.index("--")] if "--" in words else words
+    named, _ = _split_at_dashes(words)
     operands = [value for flag, value in _split_flags(named, _WORDS["task_values"]) if not flag]
     # `run` is the verb of some of these tools, not a recipe.
     return [word for word in operands if "=" not in word and word not in ("run", "default")]
@@ -238,10 +274,10 @@ def _hooks_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
 def _session_entry(name: str, words: list[str], _invocation: Invocation) -> Entry | None:
     if name == "hatch" and words[1:2] not in (["test"], ["run"]):
         return None
-    target = " ".join(word for word in words[1:] if not word.startswith("-"))
-    return Entry(
-        name, _session_kind(name, target), "", _first_of(words[1:], _WORDS["session_nothing"], "session"), target
-    )
+    own, after = _split_at_dashes(words[1:])
+    target = " ".join(word for word in own if not word.startswith("-"))
+    nothing = _first_of(own, _WORDS["session_nothing"], "session")
+    return Entry(name, _session_kind(name, target), "", nothing, target, handed_on=after)
 
 
 def _session_kind(name: str, target: str) -> CheckKind:
@@ -307,9 +343,10 @@ _BY_NAME: dict[str, Callable[[str, list[str], Invocation], Entry | None]] = {
 
 MAX_BYTES = 64_000
 # `NAME = value` with `=`, `:=` or `?=`.
-_MAKE_VARIABLE = re.compile(r"^([A-Za-z_]\w*)\s*[:?]?=\s*(.*)$", re.MULTILINE)
-# `$(NAME)` and `${NAME}` of make, `{{ name }}` of just.
-_REFERENCE = re.compile(r"\$[({](\w+)[)}]|\{\{\s*(\w+)\s*\}\}")
+_MAKE_VARIABLE = re.compile(r"^([A-Za-z_]\w*)[ \t]*[:?]?=[ \t]*(.*)$", re.MULTILINE)
+# `$(NAME)` and `${NAME}` of make, `{{ name }}` of just, `{{.CLI_ARGS}}` of task, `{posargs:tests}` of tox.
+_REFERENCE = re.compile(r"\$[({](\w+)[)}]|\{\{-?\s*\.?(\w+)\s*-?\}\}")
+_POSITIONAL = re.compile(r"\{posargs(?::([^}]*))?\}")
 _INI_COMMANDS = re.compile(r"^commands\s*=\s*((?:.*\n)(?:[ \t]+.*\n?)*)", re.MULTILINE)
 
 
@@ -333,17 +370,42 @@ class RepositoryFiles:
         return None if len(data) > MAX_BYTES or b"\0" in data else data.decode("utf-8", "replace")
 
 
-def read_entry_text(name: str, target: str, folder: str, read: ReadFile) -> str:
-    """The shell text that an entry point runs; empty when it cannot be found."""
+class EntryText(NamedTuple):
+    """The shell text that an entry point runs."""
 
+    written: str = ""
+    """As the project's file says it; empty when it cannot be found."""
+    called: str = ""
+    """The same with what this call adds to it."""
+
+
+def read_entry_text(entry: Entry, folder: str, read: ReadFile) -> EntryText:
     def read_text(path: str) -> str:
         return read(path) or ""
 
+    recipe = _recipe_of(entry.name, entry.target, folder, read_text)
+    variables = dict(_MAKE_VARIABLE.findall(read_main_file(entry.name, folder, read_text)))
+    called = _fill_references(recipe, variables | entry.assigned)
+    return EntryText(_fill_references(recipe, variables), _add_words(entry, called)) if recipe else EntryText()
+
+
+def _recipe_of(name: str, target: str, folder: str, read_text: ReadText) -> str:
     if name == "tox":
         match = _INI_COMMANDS.search(read_text(join_path(folder, "tox.ini")))
         return match[1] if match else ""
     recipe = read_recipe(name, target.split()[0] if target else "", folder, read_text) if name in runners() else ""
     if not recipe and ("/" in target or target.endswith((".sh", ".bash", ".py"))):
         return read_text(join_path(folder, target))
-    variables = dict(_MAKE_VARIABLE.findall(read_main_file(name, folder, read_text)))
-    return _REFERENCE.sub(lambda reference: variables.get(reference[1] or reference[2], reference[0]), recipe)
+    return recipe
+
+
+def _add_words(entry: Entry, text: str) -> str:
+    words = shlex.join(entry.handed_on)
+    if entry.name in _WORDS["hand_on_at_end"]:
+        return f"{text.rstrip()} {words}"
+    # References that are still open stand for the arguments of a recipe.
+    return _REFERENCE.sub(lambda _: words, _POSITIONAL.sub(lambda given: words or given[1] or "", text))
+
+
+def _fill_references(text: str, variables: dict[str, str]) -> str:
+    return _REFERENCE.sub(lambda reference: variables.get(reference[1] or reference[2], reference[0]), text)

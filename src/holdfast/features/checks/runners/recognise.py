@@ -230,6 +230,17 @@ def _read_meaning(runner: Runner, match: Match, word: str) -> None:
         match.operands += [word] if word.startswith("-") and word != "-" else []
 
 
+def selects_tests(word: str) -> bool:
+    """Whether any test runner has such a flag for a part of the tests."""
+    return _flag_name(word) in _selecting_flags()
+
+
+@cache
+def _selecting_flags() -> frozenset[str]:
+    tests = (runner for runner in load_runners() if runner.kind is CheckKind.TEST)
+    return frozenset(flag for runner in tests for flag in runner.selects)
+
+
 def _quiet_level(arguments: list[str]) -> int:
     level = 0
     for word in arguments:

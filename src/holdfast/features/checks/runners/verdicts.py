@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast.analysis.shell.analysis import Ran
 from holdfast.analysis.shell.flow import FAILED
-from holdfast.core.checks import Check, CheckKind, Selection, Verdict
+from holdfast.core.checks import Check, CheckKind, Verdict
 from holdfast.features.checks.runners.attribution import Candidate
 from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.spec import Report, Runner, first_reason
@@ -41,12 +41,11 @@ def _build_check(
     candidate: Candidate, kind: CheckKind, runner: str, outcome: Outcome, report: Report | None = None
 ) -> Check:
     verdict, why = outcome
-    match = candidate.match
     check = Check(
         kind=kind,
         runner=runner,
         dir=".",
-        selection=match.selection if match else Selection.ALL,
+        selection=candidate.selection,
         verdict=verdict,
         why=why,
         operands=candidate.operands,
