@@ -355,6 +355,25 @@ def test_branch_size_is_measured_beside_the_hooks_and_then_refuses(world: World)
     assert edit(agent) == ""
 
 
+def lines_measured(world: World) -> int:
+    return max((event.data["lines"] for event in world.events(kinds=("gates.measured",))), default=0)
+
+
+def test_a_limit_holds_for_a_fast_agent_too(world: World) -> None:
+    """The branch is measured after each call that may have changed it, not once a minute."""
+    requirements(world, "requirements:\n  branch_size_limit: {base: main, thresholds: {warn: 20, block: 40}}\n")
+    git(world.project, "branch", "-q", "-f", "main", "HEAD")
+    agent = world.session("s1")
+    agent.start()
+    for number in range(1, 5):
+        file = world.project / f"part{number}.py"
+        assert "deny" not in json.dumps(agent.before("Write", f"c{number}", file_path=str(file), content=""))
+        file.write_text("x\n" * 10)
+        agent.after("Write", f"c{number}", file_path=str(file), content="")
+        wait_until(lambda: lines_measured(world) >= 10 * number, f"{number * 10} lines are seen")  # noqa: B023
+    assert "limit 40" in reason(agent.before("Write", file_path=str(world.project / "part5.py"), content=""))
+
+
 def test_a_file_changed_by_hand_makes_proof_stale(world: World) -> None:
     """The user's own editor leaves no event; the measurement sees it."""
     spec = "type: evidence, evidence: {command: 'pytest*', after_edit: 'src/**'}"

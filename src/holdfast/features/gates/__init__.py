@@ -53,6 +53,7 @@ FEATURE = Feature(
     after_restore=lazy_function(__name__, "restores", "after_restore"),
     views=_table("views", "VIEWS", VIEWS),
     jobs={MEASURE: measure_branch, LOOK: look_for_skills},
+    quick=frozenset((MEASURE,)),
     files=files,
     settings=GateSettings,
     settings_names=("requirements",),

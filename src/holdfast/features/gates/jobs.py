@@ -22,6 +22,7 @@ from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.evidence import NO_FACTS
 from holdfast.features.gates.kinds.branch_size import branch_size_settings
 from holdfast.features.gates.kinds.evidence import evidence_of
+from holdfast.features.gates.looking import only_looks
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.state import FACTS_OF
 from holdfast.paths import open_regular
@@ -52,16 +53,23 @@ def wants_usage(event: Event, settings: "GateSettings") -> Iterable[Job]:
 
 
 def wants_measure(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
-    """At most once in `cache_ttl` seconds, and only if a rule needs it."""
+    """After each call that may have changed lines; otherwise at most once in `cache_ttl` seconds."""
     if event.kind not in WHEN or not repo_of(event):
         return ()
-    if event.kind == "tool.finished" and action_of(event) not in CHANGING:
+    ended = event.kind == "tool.finished"
+    if ended and not _may_change(event):
         return ()
     rules = [rule for rule in settings.rules if rule.kind.is_measured or rule.kind.is_proven]
-    if not rules or _is_fresh(state, event, rules):
+    counts_lines = any(rule.kind.is_measured for rule in rules)
+    if not rules or (not (ended and counts_lines) and _is_fresh(state, event, rules)):
         return ()
     where = {"project": event.project, "branch": branch_of(event), "repo": repo_of(event)}
     return (Job(kind=MEASURE, dedupe=f"{event.project}@{where['branch']}", payload=where),)
+
+
+def _may_change(event: Event) -> bool:
+    action = action_of(event)
+    return action in CHANGING and not (action == "shell" and only_looks(event.data.get("command") or ""))
 
 
 def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:

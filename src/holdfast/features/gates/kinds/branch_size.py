@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from holdfast.core.times import SECOND
 from holdfast.features.gates.fields import YEAR_S, Part, Spec, Words
 from holdfast.features.gates.kinds.base import Finding, RequirementKind, settings_of
 from holdfast.features.gates.strictness import is_at_most
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from holdfast.features.gates.rules.checker import Checker
     from holdfast.features.gates.rules.triggers import Rule
     from holdfast.features.gates.settings import Requirement
+
+
+OLD_S = 60
+"""From this age on the age is shown."""
 
 
 class Thresholds(Part):
@@ -23,7 +28,9 @@ class BranchSizeSettings(Part):
     thresholds: Thresholds = Thresholds()
     base: Annotated[Words, Meta(description="The branch that sizes are measured from; empty = main or master.")] = ""
     calculator: Words = "branch_size_calculator"
-    cache_ttl: Annotated[int, Meta(ge=1, le=YEAR_S)] = 60
+    cache_ttl: Annotated[
+        int, Meta(ge=1, le=YEAR_S, description="Seconds until it is measured again although no call changed anything.")
+    ] = 60
     threshold: Annotated[int | None, Meta(description="The original framework's name of thresholds.block.")] = None
     calculation_cache_ttl: Annotated[int | None, Meta(description="Its name of cache_ttl.")] = None
 
@@ -59,7 +66,9 @@ class BranchSize(RequirementKind):
         if not size:
             return Finding(rule, True, "not measured yet")
         lines, limit = size.lines, branch_size_settings(rule.spec).thresholds.block
-        why = f"{lines} changed lines since {size.base or 'the base'}"
+        age = (checker.context.now - size.at) // SECOND
+        old = f", measured {age} s ago" if age >= OLD_S else ""
+        why = f"{lines} changed lines since {size.base or 'the base'}{old}"
         if lines >= limit:
             return checker.approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
         return Finding(rule, True, why, lines)
