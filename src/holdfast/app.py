@@ -12,7 +12,6 @@ from holdfast.analysis.redact import UserRules, redact, use_rules
 from holdfast.core import machine
 from holdfast.core.agent import Agent, use_agents
 from holdfast.core.authority import Authority, Refusal, Surroundings, authorise, check_declared
-from holdfast.core.decision import Decision
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
@@ -151,7 +150,8 @@ def build_app(
     ports = Ports(
         read=intake.read,
         clean=intake.clean,
-        write=lambda event, decision: _write_reply(agents, event, decision),
+        write=lambda event, decision: _answering(agents, event).write(event, decision),
+        carried=lambda event, decision: _answering(agents, event).carried(event, decision),
         settings=settings.for_project,
         project=intake.project,
         clock=now_ms,
@@ -163,6 +163,6 @@ def build_app(
     return App(paths, settings, tuple(features), agents, store, engine, redact, cipher)
 
 
-def _write_reply(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
-    agent = agents.get(event.agent) or agents.get("plain")  # one we know only through a program of its own
-    return agent.write(event, decision) if agent else b""
+def _answering(agents: Mapping[str, Agent], event: Event) -> Agent:
+    # "plain" is an agent we know only through a program of its own.
+    return agents.get(event.agent) or agents["plain"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.agents.page import agents_table, files_table
+from holdfast.agents.page import agents_table, files_table, told_table
 from holdfast.setup.imports import IMPORTERS
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +25,7 @@ def test_the_page_has_the_tables_of_today():
     text = (ROOT / "docs" / "agents.md").read_text()
     assert agents_table() in text
     assert files_table() in text
+    assert told_table() in text
     assert [name for name in IMPORTERS if f"| `{name}` |" not in text] == []
 
 

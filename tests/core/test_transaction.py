@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.app import build_app
 from holdfast.core.decision import Decision, context_decision, deny_decision
@@ -150,6 +151,41 @@ def test_a_refused_call_is_shown_to_those_who_may_refuse_it_too_and_to_nobody_wh
     _, [outcome] = engine.apply([a_delivery(mode="ask")])
     assert asked == ["first", "second"]
     assert outcome.decision.reasons == ("no", "neither")
+    store.close()
+
+
+def test_what_a_reply_has_no_place_for_waits_and_is_recorded_only_where_it_is_told(tmp_path: Path) -> None:
+    """A context waits for the next event of its own conversation; a refusal without a place is recorded as undelivered."""
+    decisions = {"tool.started": [context_decision("x", "mind this"), deny_decision("no")], "tool.finished": [None]}
+    told: list[Decision] = []
+
+    def carried(event: Event, decision: Decision) -> Decision:
+        if event.kind == "tool.started":
+            decision = replace(decision, contexts=(), verdict="none", reasons=())
+        told.append(decision)
+        return decision
+
+    store = SqliteStore(tmp_path / "log.db")
+    engine = an_engine(
+        store,
+        a_counter(name="decider", decide=lambda _state, event, _settings: decisions[event.kind].pop(0)),
+        read=lambda delivery: an_event(key=delivery.key, kind=delivery.event, data={"lane": delivery.cwd}),
+        carried=carried,
+    )
+    decisions["tool.finished"] *= 3
+    for kind, lane in [
+        ("tool.started", ""),
+        ("tool.finished", "sub"),
+        ("tool.finished", ""),
+        ("tool.finished", ""),
+        ("tool.started", ""),
+    ]:
+        engine.handle([a_delivery(event=kind, cwd=lane, mode="ask")])
+    assert [[one.text for one in decision.contexts] for decision in told] == [[], [], ["mind this"], [], []]
+    reader = store.reader()
+    made = [(e.kind, e.data.verdict) for e in reader.events(EventQuery()) if not e.kind.startswith("tool.")]
+    assert made == [("decision.made", "none"), ("answer.undelivered", "deny")]
+    reader.close()
     store.close()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from holdfast.core.event import Event
 from tests.features.project.daemon_calls import command, view
 from tests.features.project.notion_server import DATABASE, NotionServer
 from tests.kit import BIN, World, alive, git, wait_until
@@ -607,17 +608,47 @@ def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) ->
     """Parallel sessions: told at once, or refused where the settings say so; never of itself or of one that ended."""
     one, two = repo.session("one"), repo.session("two")
     one.start()
+    one.prompt("make x two")
     edit(repo, one, "app.py", "x = 2\n")
     path = str(repo.project / "app.py")
     told = two.before("Edit", file_path=path, old_string="x", new_string="y")["hookSpecificOutput"]
-    assert "another session that is still open" in told["additionalContext"]
+    assert "another session that is still open: claude-code one" in told["additionalContext"]
     assert f"process {os.getpid()}" in told["additionalContext"]
+    assert "on “make x two”" in told["additionalContext"]
     assert one.before("Edit", file_path=path, old_string="x", new_string="y") == {}
+    two.after("Edit", file_path=path, old_string="x", new_string="y")
+    assert two.before("Edit", file_path=path, old_string="x", new_string="y") == {}, (
+        "told once, until the other edits again"
+    )
+    edit(repo, one, "app.py", "x = 3\n")
     configure(repo, "project: {edits: deny}")
     denied = lambda: two.before("Edit", file_path=path, old_string="x", new_string="y").get("hookSpecificOutput", {})  # noqa: E731
     wait_until(lambda: denied().get("permissionDecision") == "deny", "the new setting counts")
     one.end()
     assert denied() == {}
+
+
+def test_an_agent_whose_reply_has_no_place_for_it_is_told_with_its_next_event(repo: World) -> None:
+    """Codex takes no context before a call: the warning waits for the end of the call, and is recorded there."""
+    one = repo.session("one")
+    one.start()
+    edit(repo, one, "app.py", "x = 2\n")
+    patch = "*** Begin Patch\n*** Update File: app.py\n@@\n-x = 2\n+x = 3\n*** End Patch\n"
+    call = {
+        "session_id": "01a1de04-cf3f-76f1-96a3-50f5fd893358", "turn_id": "t", "cwd": str(repo.project), "model": "gpt-5.5",
+        "tool_name": "apply_patch", "tool_input": {"command": patch}, "tool_use_id": "call_1",
+        "transcript_path": "", "permission_mode": "bypassPermissions",
+    }  # fmt: skip
+    assert repo.reply("PreToolUse", call, agent="codex") == {}
+    assert not told_of_edits(repo), "nothing is recorded as told that the agent did not receive"
+    told = repo.reply("PostToolUse", {**call, "tool_response": "Success."}, agent="codex")["hookSpecificOutput"]
+    assert "was edited by another session" in told["additionalContext"]
+    assert [event.data["of_kind"] for event in told_of_edits(repo)] == ["tool.finished"]
+
+
+def told_of_edits(repo: World) -> list[Event]:
+    made = repo.events(kinds=("decision.made",))
+    return [event for event in made if any("was edited by" in one["text"] for one in event.data["contexts"])]
 
 
 def test_no_process_is_left_behind(repo: World) -> None:

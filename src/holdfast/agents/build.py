@@ -32,7 +32,7 @@ def make_agent(
 ) -> Agent:
     definition = tables.definition
     untold: frozenset[Untold] = msgspec.convert(definition.untold.split(), frozenset[Untold])
-    more: dict[str, Any] = {}
+    rules, more = ReplyRules(definition.reply), dict[str, Any]()
     if mark := mark or _MARKS.get(definition.mark):
         more["mark"] = mark
     if definition.transcripts:
@@ -45,7 +45,8 @@ def make_agent(
             for event, row in definition.hooks.items()
         ),
         read=partial(payload_reader.read_agent_event, tables),
-        write=partial(write_reply, ReplyRules(definition.reply)),
+        write=partial(write_reply, rules),
+        carried=rules.carried,
         recognise=recognise,
         enforces={kind: how for how, kinds in definition.enforces.items() for kind in kinds.split()},
         tools=tables.tools,

@@ -4,12 +4,15 @@ from collections.abc import Iterable
 
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
+from holdfast.core.decision import Context, Decision
+from holdfast.core.event import Event
 
 SHOWN = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", "tool.finished", "tool.failed",
     "permission.requested", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
     "compact.started", "compact.ended", "notification",
 )  # fmt: skip
+TOLD = ("session.started", "prompt.submitted", "tool.started", "tool.finished", "permission.requested", "turn.ended")
 SILENT = "–"
 
 
@@ -19,6 +22,25 @@ def agents_table() -> str:
     head = ["event", *(agent.title for agent in hooked_agents)]
     rows = [[f"`{kind}`", *(_event_cell(agent, kind) for agent in hooked_agents)] for kind in SHOWN]
     return _markdown_table([head, ["---"] * len(head), *rows])
+
+
+def told_table() -> str:
+    """Agent × event × what reaches the model or the person; everything else waits for the next event that has a place."""
+    hooked_agents = [agent for agent in AGENTS.values() if agent.hooks]
+    head = ["event", *(agent.title for agent in hooked_agents)]
+    rows = [[f"`{kind}`", *(_told_cell(agent, kind) for agent in hooked_agents)] for kind in TOLD]
+    return _markdown_table([head, ["---"] * len(head), *rows])
+
+
+def _told_cell(agent: Agent, kind: str) -> str:
+    hook = next((hook for hook in agent.hooks if hook.kind == kind and hook.register and hook.mode != "tell"), None)
+    if hook is None:
+        return SILENT
+    event = Event(key="", kind=kind, at=0, agent=agent.name, data={"native": hook.event})
+    told = agent.carried(event, Decision(contexts=(Context("", "text"),), notices=("text",)))
+    refused = agent.carried(event, Decision(verdict="deny", reasons=("reason",)))
+    places = {"refusal": refused.verdict == "deny", "context": told.contexts, "notice": told.notices}
+    return ", ".join(name for name, place in places.items() if place) or SILENT
 
 
 def files_table() -> str:

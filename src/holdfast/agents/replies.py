@@ -1,6 +1,6 @@
 """Replies to an agent's hooks, from the rules of its `agent.toml`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -58,6 +58,32 @@ class ReplyRules:
         if rows is None:
             rows = self._applying[key] = [row for row in self._rows if _applies(row, {native, kind}, verdict)]
         return rows
+
+    def carried(self, event: Event, decision: Decision) -> Decision:
+        """The part of a decision that some row has a place for."""
+        rows = self.applying(event.data.get("native") or "", event.kind, decision.verdict)
+        places = {place for row in rows if not (row.unless and event.data.get(row.unless)) for place in _places_of(row)}
+        left_out: dict[str, Any] = {}
+        if decision.contexts and "$context" not in places:
+            left_out["contexts"] = ()
+        if decision.notices and "$notice" not in places:
+            left_out["notices"] = ()
+        if decision.verdict in ("deny", "ask") and places.isdisjoint(_REASONS):
+            left_out |= {"verdict": "none", "reasons": ()}
+        return msgspec.structs.replace(decision, **left_out) if left_out else decision
+
+
+_REASONS = frozenset(("$reason", "$voiced_reason", "$refusal", "$given_reason"))
+
+
+def _places_of(row: ReplyRow) -> Iterator[str]:
+    """The names beginning with `$` that it fills in."""
+    templates: list[Any] = [row.body, row.specific]
+    for template in templates:
+        if isinstance(template, dict):
+            templates += template.values()
+        elif isinstance(template, str):
+            yield template
 
 
 def _applies(row: ReplyRow, names: set[str], verdict: str) -> bool:

@@ -82,6 +82,8 @@ class Agent:
     """Pure. Unknown fields stay in the body; odd payloads never raise."""
     write: Callable[[Event, Decision], bytes]
     """Pure. Returns the agent's reply format; empty bytes mean no answer."""
+    carried: Callable[[Event, Decision], Decision] = lambda _event, decision: decision
+    """Pure. The part of a decision that the reply to this event has a place for."""
     recognise: Callable[[Delivery, Payload], bool]
     """Decides from payload and environment, not from where the hook is registered."""
     enforces: Mapping[str, Enforcement] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """What a hook client delivers, what Holdfast answers, and how answers are merged."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -74,6 +74,38 @@ def merge_decisions(decisions: Iterable[Decision | None]) -> Decision:
         notices=tuple({n: None for d in opinions for n in d.notices}),
         details=tuple([x for d in opinions for x in d.details]),
     )
+
+
+Conversation = tuple[str, str]
+"""A session and its lane: a subagent's contexts are not for the main agent."""
+HELD_SESSIONS, HELD_CONTEXTS, HELD_MS = 200, 4, 600_000
+
+
+class HeldContexts:
+    """Contexts that the agent's reply had no place for; they wait for the session's next event that has one.
+
+    In memory only: what is lost with the daemon was never recorded as delivered.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Conversation, tuple[int, tuple[Context, ...]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, conversation: Conversation, contexts: Sequence[Context], now: int) -> None:
+        """Replace what waits for this conversation, and drop what waited too long."""
+        self._waiting.pop(conversation, None)
+        if contexts and conversation[0]:
+            self._waiting[conversation] = now, tuple(contexts[:HELD_CONTEXTS])
+        # Oldest first.
+        for key, (at, _) in list(self._waiting.items()):
+            if now - at < HELD_MS and len(self._waiting) <= HELD_SESSIONS:
+                break
+            del self._waiting[key]
+
+    def of(self, conversation: Conversation) -> tuple[Context, ...]:
+        return self._waiting.get(conversation, (0, ()))[1]
 
 
 # What a hook client delivers, before it is parsed.

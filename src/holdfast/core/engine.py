@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.core.decision import Decision, Delivery
+from holdfast.core.decision import Decision, Delivery, HeldContexts
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, Redacts, acts_on
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
@@ -49,6 +49,8 @@ class Ports(msgspec.Struct, frozen=True):
     settings: SettingsFor
     clock: Clock
     report: Report
+    carried: Callable[[Event, Decision], Decision] = lambda _event, decision: decision
+    """Returns the part of a decision that the agent's reply to this event has a place for."""
     clean: Callable[[Delivery], Delivery] = lambda delivery: delivery
     """Removes from a delivery what must not reach the disk; `read` does so if it wasn't done."""
     project: Callable[[str], str] = lambda folder: folder
@@ -75,6 +77,7 @@ class Engine:
         """The last event that survives a power cut."""
         self.open_transaction: Transaction | None = None
         """Applied in memory, neither committed nor discarded."""
+        self.held = HeldContexts()
         self._committed: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
@@ -137,6 +140,8 @@ class Engine:
 
     def can_decide(self, kind: str, folder: str) -> bool:
         """Return whether any feature could answer such an event in that folder."""
+        if self.held:
+            return True
         deciders = self.subscribers_of(kind).deciders
         if not deciders:
             return False

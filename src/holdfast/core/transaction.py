@@ -230,7 +230,7 @@ class Transaction:
     # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
-        decision = self._budgeted(event, self._merged(event))
+        decision = self._carried(event, self._budgeted(event, self._with_held(event, self._merged(event))))
         if decision.silent:
             return decision, b""
         try:
@@ -241,6 +241,23 @@ class Transaction:
             return NOTHING, b""
         self._append(decision_event(event, decision))
         return decision, reply
+
+    def _with_held(self, event: Event, decision: Decision) -> Decision:
+        held = self.engine.held
+        waiting = held.of(_conversation(event)) if held else ()
+        # Asked again, the same context may have been decided once more.
+        fresh = tuple(one for one in waiting if one not in decision.contexts)
+        return msgspec.structs.replace(decision, contexts=(*fresh, *decision.contexts)) if fresh else decision
+
+    def _carried(self, event: Event, decision: Decision) -> Decision:
+        """Only what the agent really receives is recorded as told; contexts wait for the next event that has a place
+        for them, and a refusal without one is recorded as undelivered."""
+        carried, held = self.engine.ports.carried(event, decision), self.engine.held
+        if decision.contexts or held:
+            held.put(_conversation(event), decision.contexts if not carried.contexts else (), event.at)
+        if carried.verdict != decision.verdict:
+            self._append(undelivered_event(event, decision))
+        return carried
 
     def _note_missed(self, event: Event, verdict_told: str) -> None:
         """Record what would have been refused if someone had been waiting."""
@@ -306,6 +323,10 @@ class Transaction:
         """Count the jobs that can start now; for others no worker is woken."""
         now = self.engine.ports.clock()
         return sum(job.run_at <= now for job in self.jobs.values())
+
+
+def _conversation(event: Event) -> tuple[str, str]:
+    return event.session, event.data.lane if isinstance(event.data, HookPayload) else ""
 
 
 def undelivered_event(event: Event, decision: Decision, verdict_told: str = "") -> Event:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.decision import Decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.job import ClaimedJob
@@ -43,10 +44,15 @@ class MemoryHarness(FeatureHarness):
         self.engine.handle([event])
         return event
 
+    def _decide(self, event: Event) -> Decision | None:
+        if FEATURE.decide is None or not FEATURE.can_decide(event.kind, self.settings):
+            return None
+        return FEATURE.decide(self.state(), event, self.settings)
+
     def ask(self, kind: str, *, session: str = "s-1", project: str = PROJECT, **data: Any) -> list[str]:
         """Told, and what the agent is told back. The marks are set as the engine sets them."""
         event = self.hook(kind, session=session, project=project, **data)
-        decision = FEATURE.decide(self.state(), event, self.settings) if FEATURE.decide else None
+        decision = self._decide(event)
         checked = [now for c in decision.contexts if (now := c.checked(os.path.lexists))] if decision else []
         contexts = [{"source": c.source, "text": c.text, "tokens": 0} for c in checked]
         if contexts:

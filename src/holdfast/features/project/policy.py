@@ -1,6 +1,6 @@
 """Derived events, context for agents, and jobs of a project. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -56,6 +56,9 @@ SAID_BY_A_PERSON = frozenset(
 SUBSCRIBED_KINDS = (
     REDUCED_KINDS | LEASE_KINDS | habits.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
 )
+MOST_EDITORS = 3
+# Characters of a session's id; ids that are ordered by time are alike in their first eight.
+SHOWN_ID = 13
 MAX_CONCERNED = 8
 """Projects that one change of a lease is copied to."""
 
@@ -191,20 +194,34 @@ def clock_time(ms: int) -> str:
 def _warn_of_other_editor(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
     doing = _project_activity(state, event)
     for path in event.data.paths:
-        other_edit = habits.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
-        if other_edit:
-            return _editor_warning(path, *other_edit, event.at, settings.edits)
+        others = habits.other_editors(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
+        if others:
+            return _editor_warning(path, others, event.at, settings.edits)
     return None
 
 
-def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Decision:
-    minutes = max(1, (now - at) // MINUTE)
-    who = f"process {pid}" if pid else "another session"
+def _editor_warning(path: str, others: Sequence[habits.OtherEditor], now: int, answer: str) -> Decision:
+    who = "; ".join(_editor_text(one, now) for one in others[:MOST_EDITORS])
+    more = f" and {len(others) - MOST_EDITORS} more" if len(others) > MOST_EDITORS else ""
+    count = (
+        "another session that is still open"
+        if len(others) == 1
+        else f"{len(others)} other sessions that are still open"
+    )
     text = (
-        f"{path} was edited {minutes} min ago by another session that is still open ({who}). "
+        f"{path} was edited by {count}: {who}{more}. "
         "Read the file again before changing it; to work undisturbed, hold a lease: holdfast lease run NAME -- COMMAND."
     )
     return deny_decision(text) if answer == "deny" else context_decision("project", text, weight=80)
+
+
+def _editor_text(other: habits.OtherEditor, now: int) -> str:
+    """`codex 01a1dde0, process 4711, 3 min ago, on “fix the login”`."""
+    editor, minutes = other.editor, max(1, (now - other.at) // MINUTE)
+    process = f"process {editor.pid}" if editor.pid else ""
+    doing = f"on “{editor.doing}”" if editor.doing else ""
+    name = f"{editor.agent} {other.session[:SHOWN_ID]}".strip()
+    return ", ".join(filter(None, (name, process, f"{minutes} min ago", doing)))
 
 
 # ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -227,6 +227,9 @@ class OpenSession(Document, kw_only=True, frozen=True):
     pid: int = 0
     start: int = 0
     project_name: str = ""
+    agent: str = ""
+    doing: str = ""
+    """The first words of the person's last prompt."""
     turn: TurnWork = TurnWork()
 
 

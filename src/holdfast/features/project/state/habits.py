@@ -5,16 +5,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from holdfast.analysis.shell.analysis import Ran, analyse_command
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, HookPayload, ToolPayload
-from holdfast.core.kinds.agent_events import ModelAnswered
+from holdfast.core.kinds.agent_events import ModelAnswered, PromptSubmitted
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.kinds.project_events import ActivityFacts, CommitSeen, HabitFacts, TokenFacts, TurnSummed
+from holdfast.core.text import sanitise_line
 from holdfast.core.times import DAY, HOUR
 from holdfast.features.project.document.text import format_time
 from holdfast.features.project.settings import Tokens
@@ -79,9 +80,17 @@ def _without_options(words: list[str]) -> list[str]:
 
 MAX_EDITS, MAX_SESSIONS = 60, 30
 MAX_AREAS, MAX_COMMANDS = 10, 15
+MAX_DOING = 80
 MAX_DAYS, MAX_ENDED, MAX_COMMITS = 62, 50, 20
 PAUSE = 2 * HOUR
 """After so long without an edit the next one begins another activity."""
+
+
+class OtherEditor(NamedTuple):
+    session: str
+    editor: OpenSession
+    at: int
+
 
 SESSION_KINDS = frozenset(("session.started", "prompt.submitted", "turn.ended"))
 SUBSCRIBED_KINDS = SESSION_KINDS | SESSION_ENDS | TOOL_ENDS | {GitActed.KIND, ModelAnswered.KIND}
@@ -133,7 +142,9 @@ def _with_session(doc: Activity, event: Event, session: OpenSession) -> Activity
     if isinstance(event.data, HookPayload):
         if event.data.pid:
             session = replace(session, pid=event.data.pid, start=event.data.pid_start)
-        session = replace(session, project_name=event.data.project_name[:80] or session.project_name)
+        session = replace(session, project_name=event.data.project_name[:80] or session.project_name, agent=event.agent)
+    if isinstance(event.data, PromptSubmitted) and not event.data.synthetic and not event.data.lane:
+        session = replace(session, doing=sanitise_line(event.data.prompt[:400], MAX_DOING))
     sessions = {**doc.sessions, event.session: session}
     if len(sessions) > MAX_SESSIONS:
         # The session that was silent longest goes.
@@ -185,7 +196,7 @@ def _apply_edit(doc: Activity, event: Event) -> Activity:
     session = _open_session(doc, event)
     if event.kind == "tool.failed" or not data.paths:
         return _with_session(doc, event, session)
-    edits = [edit for edit in doc.edits if edit.path not in data.paths]
+    edits = [edit for edit in doc.edits if edit.path not in data.paths or edit.session != event.session]
     edits += [Edit(path, event.session, event.at) for path in data.paths]
     resumed = event.at - doc.last_edit > PAUSE
     doc = replace(
@@ -272,13 +283,14 @@ def recent_paths(doc: Activity | None, now: int, within: int) -> list[str]:
     return [edit.path for edit in doc.edits if now - edit.at <= within] if doc else []
 
 
-def other_editor(doc: Activity | None, path: str, session: str, now: int, within: int) -> tuple[int, int] | None:
-    """(pid, when) of another session that is still open and edited this file lately."""
-    for edit in reversed(doc.edits) if doc else ():
-        is_recent = edit.path == path and now - edit.at <= within
-        if doc and is_recent and edit.session != session and (editor := doc.sessions.get(edit.session)):
-            return editor.pid, edit.at
-    return None
+def other_editors(doc: Activity | None, path: str, session: str, now: int, within: int) -> list[OtherEditor]:
+    """The other open sessions that edited this file lately and after this one did, the latest first."""
+    if doc is None:
+        return []
+    edits = [edit for edit in reversed(doc.edits) if edit.path == path]
+    since = max([now - within, *(edit.at for edit in edits if edit.session == session)])
+    lately = [edit for edit in edits if edit.session != session and edit.at >= since]
+    return [OtherEditor(edit.session, editor, edit.at) for edit in lately if (editor := doc.sessions.get(edit.session))]
 
 
 def token_budget(doc: Activity | None, settings: Tokens, now: int) -> TokenFacts:
