@@ -32,7 +32,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=7,
+    version=8,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=live_keys,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.core.agent import known_agent
 from holdfast.core.decision import Context, Decision, deny_decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
@@ -306,7 +307,16 @@ def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> De
         return deny_decision(messages.bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
     findings = [checker.check(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
+    if refused and all(one.rule.kind.asks for one in refused) and _can_ask(event):
+        return Decision(verdict="ask", reasons=(messages.question(refused),), details=_open_details("asked", refused))
     return _refuse_tool(checker, event, refused) if refused else _warn_of_amounts(checker, findings)
+
+
+def _can_ask(event: Event) -> bool:
+    """Whether this agent asks its person when a hook says so."""
+    agent = known_agent(event.agent)
+    question = Decision(verdict="ask", reasons=("?",))
+    return agent is not None and agent.carried(event, question).verdict == "ask"
 
 
 def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:

@@ -11,6 +11,7 @@ from holdfast.features.gates.state.branches import Entry
 from holdfast.features.gates.strictness import Comparison
 
 if TYPE_CHECKING:
+    from holdfast.core.event import Event
     from holdfast.features.gates.rules.checker import Checker
     from holdfast.features.gates.rules.triggers import Rule
     from holdfast.features.gates.settings import Requirement
@@ -55,6 +56,8 @@ class RequirementKind:
     """A skill or `gate satisfy` satisfies it; otherwise it is a condition, or proven by facts."""
     is_proven: ClassVar[bool] = False
     is_measured: ClassVar[bool] = False
+    asks: ClassVar[bool] = False
+    """The agent asks its person instead of being refused, where it can."""
     always_at_stop: ClassVar[bool] = False
     """Checked at the end of a turn whatever its scope."""
     warn_step: ClassVar[int] = 50
@@ -70,6 +73,10 @@ class RequirementKind:
     def checked_at(self, spec: "Requirement") -> tuple[bool, bool]:
         """(at the tool call, at the end of the turn), unless the settings say otherwise."""
         return True, True
+
+    def concerns(self, rule: "Rule", event: "Event", readings: list[str]) -> bool:
+        """Whether a call that its trigger matches is meant; `readings` are those its patterns match."""
+        return True
 
     def check(self, checker: "Checker", rule: "Rule") -> Finding:
         raise NotImplementedError

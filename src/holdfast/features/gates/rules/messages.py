@@ -38,6 +38,13 @@ def fence_foreign(text: str, source: str = FOREIGN.source) -> str:
     return wrap_context(Context(source, _LINK.sub("[link left out]", text)))
 
 
+def question(findings: Sequence[Finding]) -> str:
+    """What the agent's own dialog shows to the person."""
+    own = [f"{one.rule.name}: {one.why}" for one in findings if not one.rule.foreign]
+    foreign = "\n".join(f"{one.rule.name}: {one.why}" for one in findings if one.rule.foreign)
+    return "\n".join([*own, *([fence_foreign(foreign)] if foreign else ())])
+
+
 def repeated_refusal(findings: Sequence[Finding]) -> str:
     return f"Refused for the same reason as a moment ago: {_requirement_names(findings)}. See: holdfast gate status"
 

@@ -25,7 +25,12 @@ def _find_triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
     rules = settings.index.triggered_by(event)
     if not rules or _is_exempt(settings, event):
         return []
-    return [rule for rule in rules if not _is_resolution(rule, event)]
+    return [rule for rule in rules if not _is_resolution(rule, event) and _is_meant(rule, event)]
+
+
+def _is_meant(rule: Rule, event: Event) -> bool:
+    readings = [one for one in acts_of(event).readings if rule.is_about(one)] if rule.kind.asks else []
+    return rule.kind.concerns(rule, event, readings)
 
 
 def _is_exempt(settings: "GateSettings", event: Event) -> bool:

@@ -9,15 +9,17 @@ import msgspec
 from holdfast.core.document import DocumentType, with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, State
-from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
 from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.core.text import sanitise_line
 from holdfast.features.gates import events
 from holdfast.features.gates.events import SESSION_OVER, SUBSCRIBED_KINDS, branch_of, keys, repo_or_project
 from holdfast.features.gates.evidence import Facts, reduce_facts
+from holdfast.features.gates.looking import only_looks
 from holdfast.features.gates.state import attention, branches
 from holdfast.features.gates.state.attention import AcceptedRules, Attention, Pause
 from holdfast.features.gates.state.branches import BranchState, Document, LiveSessions, replace
@@ -27,6 +29,9 @@ from holdfast.features.gates.state.spending import Spending, reduce_spending
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
 # Clocks of files and of hooks differ by some milliseconds.
 MARGIN_MS = 100
+# So many failures of the same call in a row are a loop.
+LOOP = 5
+LONGEST_CALL = 80
 DOCUMENT_PAGE = 200
 D = TypeVar("D", bound=Any)
 
@@ -44,6 +49,15 @@ class Bypass(Document, frozen=True):
     what: str = ""
     requirements: list[str] = []
     seq: int = 0
+
+
+class Failing(Document, frozen=True):
+    """The call that failed last, how often in a row, and how often some call failed `LOOP` times in a row."""
+
+    digest: str = ""
+    what: str = ""
+    count: int = 0
+    loops: int = 0
 
 
 class Denied(Document, frozen=True):
@@ -77,6 +91,7 @@ class GateSession(Document, frozen=True):
     warned: dict[str, int] = {}
     told: list[str] = []
     denied: Denied = Denied()
+    failing: Failing = Failing()
     began: dict[str, str] = {}
     """What the worktree held at the beginning."""
     content: dict[str, str] = {}
@@ -133,10 +148,31 @@ def digest_meanings(meanings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _call_ended(doc: GateSession, event: Event) -> GateSession:
+    doc = _count_failures(doc, event)
     call = event.data.call if isinstance(event.data, ToolPayload) else ""
     if call not in doc.calls:
         return doc
     return replace(doc, calls={**doc.calls, call: replace(doc.calls[call], ended=event.at)}, at=event.at)
+
+
+def _count_failures(doc: GateSession, event: Event) -> GateSession:
+    data = event.data
+    if not isinstance(data, ToolEndPayload):
+        return doc
+    failed = event.kind == "tool.failed" or data.ok is False or bool(data.exit_code)
+    digest, before = _call_digest(event.tool, data), doc.failing
+    if not failed:
+        # Looking around between two failures changes nothing.
+        keeps = not before.count or (data.action == "shell" and only_looks(data.command))
+        return doc if keeps else replace(doc, failing=replace(before, digest="", count=0))
+    count = before.count % LOOP + 1 if digest == before.digest else 1
+    what = sanitise_line(data.command or event.tool, LONGEST_CALL)
+    return replace(doc, failing=Failing(digest, what, count, before.loops + (count == LOOP)))
+
+
+def _call_digest(tool: str, data: ToolPayload) -> str:
+    text = f"{tool}\0{data.command}\0{data.input}"
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _apply_undelivered(doc: GateSession, event: Event) -> GateSession:
@@ -224,7 +260,7 @@ class GateDetail(Record):
     """What an answer was about; stored in the `details` of `decision.made`."""
 
     gate: str = ""
-    """refused, stop, let_go, warned, told, bypass or protected."""
+    """refused, asked, stop, let_go, warned, told, bypass or protected."""
     requirements: list[OpenRequirement] = []
     name: str = ""
     lines: int = 0
