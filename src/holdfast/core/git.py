@@ -112,10 +112,10 @@ class Status(msgspec.Struct, kw_only=True):
     """The output was cut, so there are more changes."""
 
 
-def status_argv(untracked: str = "all", filters: Iterable[str] = ()) -> list[str]:
+def status_argv(filters: Iterable[str] = (), *, renames: bool = False) -> list[str]:
     """Submodules are not entered, because each has a config of its own."""
-    how = ("--porcelain=v2", "-z", "--branch", "--show-stash", "--ignore-submodules=dirty", "--no-renames")
-    return git_argv("status", *how, f"--untracked-files={untracked}", filters=filters)
+    how = ("--porcelain=v2", "-z", "--branch", "--show-stash", "--ignore-submodules=dirty", "--untracked-files=all")
+    return git_argv("status", *how, "--find-renames" if renames else "--no-renames", filters=filters)
 
 
 def parse_status(out: bytes) -> Status:

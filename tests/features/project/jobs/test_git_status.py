@@ -233,3 +233,24 @@ def test_rubbish_from_git_is_survived(rubbish: bytes) -> None:
     git_words.parse_commit(rubbish)
     git_words.parse_commits(rubbish)
     git_words.own_filters(rubbish)
+
+
+def test_a_staged_rename_is_one_change(repo: Path, run: Runner) -> None:
+    git(repo, "mv", "a.py", "b.py")
+    found = look(repo, run)
+    assert [(f.path, f.code) for f in found.files] == [("b.py", "R.")]
+
+
+def test_a_submodule_with_changes_of_its_own_is_a_change(repo: Path, run: Runner, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    (library / "c.py").write_text("c = 1\n")
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "library")
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/library")
+    git(repo, "commit", "-qm", "add the library")
+    assert look(repo, run).status == "clean"
+    (repo / "vendor/library/c.py").write_text("c = 2\n")
+    found = look(repo, run)
+    assert (found.status, [(f.path, f.code) for f in found.files]) == ("dirty", [("vendor/library", ".M")])

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from holdfast.core import git
@@ -15,6 +15,8 @@ from holdfast.features.project.state import MAX_LISTED_FILES
 # Files whose times are read from the disk.
 MAX_LOOKED_AT = 2_000
 MAX_SOURCES = 30
+MAX_SUBMODULES = 20
+_SUBMODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 TIMEOUT_S = 120.0
 _BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial(?:-\d+)?$")
 """A temporary file of `holdfast.paths.write_atomically`."""
@@ -33,12 +35,30 @@ def read_git_status(root: str, run: Run, before: GitFacts, now: int) -> GitFacts
     if folders is None:
         return _unknown_facts(root, "not a git repository" if Path(root).is_dir() else "the folder is gone")
     ask = GitQuestions(root, run)
-    ran = ask(git.status_argv(filters=ask.filters(*folders)))
+    ran = ask(git.status_argv(ask.filters(*folders), renames=True))
     if ran.code != 0:
         return _unknown_facts(root, _git_complaint(ran))
     status = git.parse_status(ran.out)
     status.changes = [c for c in status.changes if not (c.untracked and _BEING_WRITTEN.search(c.path))]
+    known = {change.path for change in status.changes}
+    status.changes += [git.Change(path, ".M") for path in _dirty_submodules(root, run) if path not in known]
     return _git_facts(root, status, folders, ask, before, now)
+
+
+def _dirty_submodules(root: str, run: Run) -> Iterator[str]:
+    """Checked-out submodules with changes of their own; each is asked with its own filters switched off."""
+    paths = _SUBMODULE_PATH.findall(text_of(Path(root, ".gitmodules")).decode("utf-8", "replace"))
+    for path in paths[:MAX_SUBMODULES]:
+        inner = os.path.join(root, path)  # noqa: PTH118 - the path may be anything
+        folders = (
+            git_folders(inner) if os.path.realpath(inner).startswith(f"{os.path.realpath(root)}{os.sep}") else None
+        )
+        if folders is None:
+            continue
+        ask = GitQuestions(inner, run)
+        ran = ask(git.status_argv(ask.filters(*folders)))
+        if ran.code == 0 and git.parse_status(ran.out).changes:
+            yield path
 
 
 def _git_facts(
