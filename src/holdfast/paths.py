@@ -105,6 +105,11 @@ class Paths:
         return self.state / "restores"
 
     @property
+    def heads(self) -> Path:
+        """Ends of the log as noted over time; `verify` looks for them in the hash chain."""
+        return self.state / "heads"
+
+    @property
     def quarantine(self) -> Path:
         return self.state / "quarantine"
 

@@ -1,5 +1,6 @@
 """After a restore nothing comes back to life that was used, ended or approved before."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,33 @@ def test_a_torn_line_of_the_record_hides_no_other(tmp_path: Path) -> None:
     assert [one.at for one in read_restores(path)] == [1, 3]
     (tmp_path / "link").symlink_to(path)
     assert read_restores(tmp_path / "link") == []
+
+
+def test_verify_proves_the_log_through_a_restore_and_an_erasure(world: World) -> None:
+    agent = world.session("s1")
+    agent.start()
+    agent.prompt("the launch code is forty-two")
+    backup = Path(world.json("backup")["path"]).name
+    agent.prompt("gone with the restore")
+    world.cli("restore", backup, "--yes")
+    agent.prompt("after it")
+    world.cli("erase", "--text", "the launch code is forty-two", "--yes")
+    answer = world.json("verify")
+    assert answer["good"]
+    assert answer["chain"]["restored_heads"] >= 1
+    assert answer["chain"]["erased"] >= 1
+
+
+def test_verify_finds_events_that_were_cut_off_the_log(world: World) -> None:
+    agent = world.session("s1")
+    agent.start()
+    for number in range(5):
+        agent.prompt(f"prompt {number}")
+    world.cli("daemon", "stop")
+    database = world.paths.database
+    with sqlite3.connect(database) as db:
+        top = db.execute("select max(seq) from events").fetchone()[0]
+        for table in ("events", "facts", "bodies"):
+            db.execute(f"delete from {table} where seq > ?", (top - 4,))
+    database.with_suffix(".head").unlink()
+    assert "no restore explains it" in world.cli("verify", code=1)

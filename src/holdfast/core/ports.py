@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.core.chain import ChainedRow
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 
@@ -114,6 +115,10 @@ class Reader(Protocol):
         ...
 
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]: ...
+    def chained(self) -> Iterator[ChainedRow]:
+        """The whole log, as its hash chain reads it."""
+        ...
+
     def document(self, ref: Ref) -> bytes | None:
         """Encoded; `DocumentType.load` decodes it."""
         ...
@@ -145,6 +150,11 @@ class Store(Protocol):
     """The write side: one connection, one thread. Writes happen inside `transaction()`."""
 
     path: Path
+
+    @property
+    def head(self) -> tuple[int, bytes]:
+        """The last sequence number and its link."""
+        ...
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[int]:
         """Begin, yield the last seq, commit durably; any error rolls back.
@@ -188,6 +198,10 @@ class Store(Protocol):
 
     def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
         """Blank the events of these sessions and folders; return how many."""
+        ...
+
+    def tombstones(self) -> int:
+        """How many events of the log have lost their content to erasures."""
         ...
 
     def vacuum_erased(self) -> None:

@@ -277,6 +277,7 @@ class _Erasure:
         with self._store.transaction():
             self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
             self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
+            self._receipt.tombstones = self._store.tombstones()
         if not daemon.journal.wipe():
             raise StoreUnavailable("the journal cannot be written")
 

@@ -29,6 +29,7 @@ from holdfast.daemon.background import Background, finish_rebuild
 from holdfast.daemon.failures import forget_failures
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
+from holdfast.daemon.heads import HeadNotes
 from holdfast.daemon.ingest.high_water import HighWaterMark
 from holdfast.daemon.ingest.journal import AckLedger, Journal
 from holdfast.daemon.ingest.log import Log
@@ -64,6 +65,7 @@ class Daemon:
         """Held while the database is copied or erased from: never both."""
         self.database = database_path(paths, open_settings())
         self.high_water_mark = HighWaterMark(self.database)
+        self.heads = HeadNotes(paths.heads)
         self.app = self._build()
         self.store_guard = StoreGuard(
             self._engine,
@@ -183,6 +185,10 @@ class Daemon:
         self.pipeline.publish()
 
     def _committed(self, committed: Committed) -> None:
+        head = self.app.store.head
+        # A power cut may undo what is not durable; a noted head would then miss it.
+        if head[0] <= self.app.engine.durable:
+            self.heads.saw(head, now_ms())
         self._last_event = time.monotonic()
         self._raise_high_water_mark()
         self.background.history.wake()
@@ -336,6 +342,7 @@ class Daemon:
         self.worker.stop()
         self._record_event("daemon.stopped", reason=self._reason)
         self._flush()
+        self.heads.note(self.app.store.head, now_ms())
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()

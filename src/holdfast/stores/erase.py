@@ -8,6 +8,7 @@ from typing import Any, cast
 import apsw
 import msgspec
 
+from holdfast.core.chain import content_of, leaf_of
 from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
@@ -132,6 +133,8 @@ class EraseSql:
                 continue
             changed += 1
             events += [row.key[0]] if row.table == "facts" else []
+            if row.table == "facts":
+                self.freeze([row.key[0]])
             if row.table == "jobs":
                 self._run("drop_job", key=row.key[0])
             else:
@@ -140,6 +143,14 @@ class EraseSql:
                 self._run(f"set_{row.table}", **where, row=stored)
         reindex_history(self._db, events)
         return changed + self._rename(change)
+
+    def freeze(self, seqs: Sequence[int]) -> None:
+        """Before content is erased: keep the hash that the chain needs, and forget its salt."""
+        if not self._run("has_chain"):
+            return  # A backup from before the chain.
+        for seq, *names, at, version, key, data, salt in self._run("unfrozen", ids=_pack_ids(seqs)):
+            leaf = leaf_of(content_of(names, (seq, at, version), key, bytes(data)), bytes(salt))
+            self._run("freeze", key=seq, leaf=leaf)
 
     def _reseal(self, seq: int, body: bytes) -> bytes:
         """Keep the form of the row."""
@@ -153,6 +164,7 @@ class EraseSql:
         for number, name in self._run("place_names"):
             plain = msgspec.json.encode(name)
             if (after := change(plain)) != plain:
+                self.freeze([seq for (seq,) in self._run("events_named", ids=_pack_ids([number]))])
                 # With its number, because two names may become the same text and names are unique.
                 self._run("set_name", name=f"{msgspec.json.decode(after)} {number}", key=number)
                 changed += 1
@@ -166,6 +178,7 @@ class EraseSql:
         seqs = [seq for (seq,) in self._run("events_named", ids=_pack_ids(ids))]
         for start in range(0, len(seqs), AT_ONCE):
             portion = _pack_ids(seqs[start : start + AT_ONCE])
+            self.freeze(seqs[start : start + AT_ONCE])
             self._run("blank_facts", ids=portion)
             self._run("blank_bodies", ids=portion)
             self._run("blank_events", ids=portion, none=nothing, kind=erased)

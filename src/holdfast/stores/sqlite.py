@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from holdfast.core.chain import BEGINNING, content_of, leaf_of, link_of, new_salts
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
@@ -34,7 +35,7 @@ class SqliteStore:
         with translate_sqlite_errors(path):
             self._db = for_writing(path)
             migrations.migrate_sqlite(self._db, path, backups)
-            self._head: int = self._value("head")
+            self._read_head()
         self._checkpointer = Checkpointer(path)
         self._checkpointer.watch(self._db)
         self._names: dict[str, int] = {}
@@ -72,7 +73,11 @@ class SqliteStore:
         self._new_names.clear()
         # A failed commit may still have happened (an error after the write): ask rather than assume.
         with contextlib.suppress(apsw.Error):
-            self._head = self._value("head")
+            self._read_head()
+
+    def _read_head(self) -> None:
+        self._head: int = self._value("head")
+        self._link: bytes = self._value("last_link") or BEGINNING
 
     def seqs_of_keys(self, keys: Sequence[str]) -> dict[str, int]:
         with translate_sqlite_errors(self.path):
@@ -91,9 +96,24 @@ class SqliteStore:
                 for e in events
             ],
         )
-        many(SQL["add_fact"], [(e.seq, e.key, encode(e.data)) for e in events])
+        many(SQL["add_fact"], self._chained(events))
         many(SQL["add_body"], body_rows(events, self._cipher))
         self._head = events[-1].seq
+
+    def _chained(self, events: Sequence[Event]) -> list[tuple[int, str, bytes, bytes, bytes]]:
+        rows, link = [], self._link
+        for e, salt in zip(events, new_salts(len(events)), strict=True):
+            data = encode(e.data)
+            names, numbers = (e.session, e.project, e.kind, e.tool, e.agent), (e.seq, e.at, e.version)
+            link = link_of(link, leaf_of(content_of(names, numbers, e.key, data), salt))
+            rows.append((e.seq, e.key, data, salt, link))
+        self._link = link
+        return rows
+
+    @property
+    def head(self) -> tuple[int, bytes]:
+        """The last sequence number and its link, as of the last append."""
+        return self._head, self._link
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
         with translate_sqlite_errors(self.path):
@@ -186,6 +206,9 @@ class SqliteStore:
         erased, nothing = self._name_id(erase.ERASED_KIND), self._name_id("")
         self._names.clear()
         return erase.EraseSql(self._db, self._cipher).blank_events(sessions, projects, erased, nothing)
+
+    def tombstones(self) -> int:
+        return int(self._value("tombstones"))
 
     def vacuum_erased(self) -> None:
         with translate_sqlite_errors(self.path):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.chain import ChainedRow, content_of
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
@@ -45,6 +46,15 @@ class SqliteReader:
         while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
             yield from page
             after = page[-1].seq
+
+    def chained(self) -> Iterator[ChainedRow]:
+        after, name = 0, self._name
+        while page := self._all(SQL["chained"], {"after": after, "limit": PAGE}):
+            for seq, session, project, kind, tool, agent, at, version, key, data, salt, leaf, link in page:
+                names = (name(session), name(project), name(kind), name(tool), name(agent))
+                content = content_of(names, (seq, at, version), key, bytes(data))
+                yield ChainedRow(seq, content, salt or b"", leaf or b"", link or b"")
+            after = page[-1][0]
 
     def event(self, seq: int) -> Event | None:
         events = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))

@@ -116,6 +116,8 @@ class EraseFinished(Payload):
     copies: int = 0
     files: int = 0
     removed: int = 0
+    tombstones: int = 0
+    """Events of the whole log whose content is erased, those of earlier erasures included."""
 
 
 @event_kind("note.added")

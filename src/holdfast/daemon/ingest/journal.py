@@ -7,6 +7,7 @@ record counts if it is whole and of the same lap as the first one.
 import contextlib
 import fcntl
 import os
+import re
 import struct
 import threading
 import time
@@ -147,6 +148,8 @@ class Journal:
         return HEAD.pack(MAGIC, self._generation, _entry_checksum(self._generation, content), len(content)) + content
 
 
+_TORN = re.compile(r"[0-9a-f]{0,31}")
+"""An incomplete delivery key."""
 LEDGER_BYTES = 128 << 10
 """About four thousand keys; as many of the previous file are kept."""
 
@@ -179,7 +182,8 @@ class AckLedger:
             if self._fd < 0:
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._fd = os.open(self._path, flags, 0o600)
-            os.write(self._fd, lines)
+            # A line break first: after a torn line the next ones are whole.
+            os.write(self._fd, b"\n" + lines)
             # Appending leaves the position at the end, so this is the file's size.
             if os.lseek(self._fd, 0, os.SEEK_CUR) > LEDGER_BYTES:
                 self.close()
@@ -192,12 +196,12 @@ class AckLedger:
 
 
 def read_ledger(path: Path) -> list[str]:
-    """Oldest first. A torn last line is ignored."""
+    """Oldest first. A torn line is ignored."""
     keys: list[str] = []
     for file in (_older_ledger(path), path):
         with contextlib.suppress(OSError):
             keys += file.read_text("ascii", "replace").split("\n")[:-1]
-    return keys
+    return [key for key in keys if not _TORN.fullmatch(key)]
 
 
 def forget_ledger(path: Path) -> None:

@@ -1,9 +1,11 @@
 """`verify`, `rebuild`, `backup`, `restore`: is everything there, and is the state what the log says?"""
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -11,9 +13,10 @@ from holdfast import client
 from holdfast.core.errors import CommandRefused, HoldfastError, KeyUnavailable
 from holdfast.core.kinds.engine_events import StoreRestored
 from holdfast.core.times import format_bytes, now_ms
+from holdfast.daemon.heads import parse_heads, read_heads
 from holdfast.daemon.ingest.high_water import remove_high_water_mark
 from holdfast.daemon.ingest.journal import Journal, forget_ledger, read_ledger
-from holdfast.daemon.restores import Restore, note_restore
+from holdfast.daemon.restores import Restore, note_restore, read_restores
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 from holdfast.paths import Paths
@@ -29,34 +32,66 @@ def verify(
     acks: Annotated[
         Path | None, typer.Option("--acks", help="A file of delivery keys that must be in the log.")
     ] = None,
+    heads: Annotated[
+        Path | None, typer.Option("--heads", help="A file of heads kept elsewhere, as `--json` prints them.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Check that every event is in the log exactly once and that nothing waits in the spool."""
+    """Check that every event is in the log exactly once, unchanged, and that nothing waits in the spool."""
     # What waits must be in the log before it is checked.
     client.ask_daemon("drain")
     client.ask_daemon("settle")
     keys = acks.read_text().split() if acks else _acknowledged_keys()
+    noted = [*read_heads(client.state_paths().heads), *(parse_heads(heads.read_text().splitlines()) if heads else ())]
     status = client.ask_daemon("status")
     answer = {
-        **client.ask_view("log.verify", keys=keys),
+        **client.ask_view("log.verify", keys=keys, heads=msgspec.to_builtins(noted), restores=_restores()),
         "checked": len(keys),
         "waiting": status["spool_bytes"],
         "journal_waits": status["bodies"]["journal_waits"],
     }
-    good = not (answer["gaps"] or answer["missing"] or answer["waiting"] or answer["journal_waits"])
-    code = 0 if good else 1
-    render.finish_as_json(json, {"good": good, **answer}, code)
+    problems = list(_problems(answer))
+    render.finish_as_json(json, {"good": not problems, **answer}, 1 if problems else 0)
     render.out.print(
-        f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
+        f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, "
+        f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool."
     )
-    render.out.print(f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool.")
-    for gap in answer["gaps"]:
-        render.out.print(f"  missing: {gap[0]} to {gap[1]}")
-    for key in answer["missing"][:20]:
-        render.out.print(f"  acknowledged but not in the log: {key}")
+    render.out.print(_chain_sentence(answer["chain"]))
+    for problem in problems:
+        render.out.print(f"  {problem}")
+    raise typer.Exit(1 if problems else 0)
+
+
+def _problems(answer: dict[str, Any]) -> Iterator[str]:
+    chain = answer["chain"]
+    yield from (f"missing: {first} to {last}" for first, last in answer["gaps"])
+    yield from (f"acknowledged but not in the log: {key}" for key in answer["missing"][:20])
+    yield from (f"event {seq} is not what was written, or an event before it is gone" for seq in chain["broken"])
+    for head in chain["lost_heads"]:
+        when = render.day_and_clock(head["at"])
+        yield f"the log of {when}, which ended at event {head['seq']}, was changed and no restore explains it"
+    if answer["unrecorded_erasures"]:
+        yield f"{answer['unrecorded_erasures']} events are erased without a recorded erasure"
+    if answer["waiting"]:
+        yield f"{answer['waiting']} bytes wait in the spool"
     if answer["journal_waits"]:
-        render.out.print(f"  {client.JOURNAL_WAITS}: the missing events may be there.")
-    raise typer.Exit(code)
+        yield f"{client.JOURNAL_WAITS}: the missing events may be there."
+
+
+def _chain_sentence(chain: dict[str, Any]) -> str:
+    if not chain["since"]:
+        return "No event is chained yet: the first one after the upgrade begins the chain."
+    earlier = f" Events before {chain['since']} are older than the chain." if chain["since"] > 1 else ""
+    restored = f" Restores took away {chain['restored_heads']} noted heads." if chain["restored_heads"] else ""
+    return (
+        f"{chain['chained']} events chained, {chain['erased']} of them erased, {chain['heads']} noted heads looked for."
+        f"{restored}{earlier}"
+    )
+
+
+def _restores() -> list[dict[str, int]]:
+    restores = read_restores(client.state_paths().restores)
+    return [{"at": one.at, "backup_head": one.event.backup_head} for one in restores]
 
 
 def _acknowledged_keys() -> list[str]:

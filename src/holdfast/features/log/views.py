@@ -1,10 +1,11 @@
 """Views of the log: pages, single events, and the proof that none is missing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from holdfast.core.chain import ChainedRow, Head, Restore, verify_chain
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -48,17 +49,35 @@ def show_event(call: Call) -> dict[str, Any]:
 
 
 def verify_log(call: Call) -> dict[str, Any]:
-    """Every number from 1 to the head exists once; gaps are listed. With `keys`, each must be in the log."""
+    """Every number from 1 to the head exists once, every event is what was written, and noted heads are in the log.
+    With `keys`, each must be in the log."""
+    reader = call.reader
     gaps: list[list[int]] = []
-    seen = last = 0
-    for stored in call.reader.replay():
-        if stored.seq != last + 1:
-            gaps.append([last + 1, stored.seq - 1])
-        last = stored.seq
-        seen += 1
+
+    def counted() -> Iterator[ChainedRow]:
+        last = 0
+        for row in reader.chained():
+            if row.seq != last + 1:
+                gaps.append([last + 1, row.seq - 1])
+            last = row.seq
+            yield row
+
+    heads = msgspec.convert(call.args.get("heads") or [], list[Head])
+    restores = msgspec.convert(call.args.get("restores") or [], list[Restore])
+    repairs = reader.events(EventQuery(kinds=("store.restored",), limit=LONGEST_PAGE, newest=True))
+    restores += [Restore(event.at, event.data.backup_head) for event in repairs]
+    chain = verify_chain(counted(), heads, restores)
+    erasures = reader.events(EventQuery(kinds=("erase.finished",), limit=1, newest=True))
     keys = [str(k) for k in call.args.get("keys") or ()]
-    missing = sorted(set(keys) - set(call.reader.seqs_of_keys(keys)))
-    return {"events": seen, "head": last, "gaps": gaps[:GAPS_NAMED], "missing": missing}
+    missing = sorted(set(keys) - set(reader.seqs_of_keys(keys)))
+    return {
+        "events": reader.counts()["events"] - sum(last - first + 1 for first, last in gaps),
+        "head": reader.head(),
+        "gaps": gaps[:GAPS_NAMED],
+        "missing": missing,
+        "chain": msgspec.to_builtins(chain),
+        "unrecorded_erasures": max(0, chain.erased - (erasures[0].data.tombstones if erasures else 0)),
+    }
 
 
 # Search in everything that happened: prompts, answers, commands, outputs, files, errors, commits.

@@ -25,7 +25,31 @@ insert into names (name) values (?) returning id
 insert into events (seq, session, project, at, kind, tool, agent, v) values (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_fact
-insert into facts (seq, key, data) values (?, ?, ?)
+insert into facts (seq, key, data, salt, link) values (?, ?, ?, ?, ?)
+
+-- name: last_link
+select link from facts order by seq desc limit 1
+
+-- name: has_chain
+select 1 from pragma_table_info('facts') where name = 'link'
+
+-- name: chained
+-- In pages, because a log is larger than memory.
+select e.seq, e.session, e.project, e.kind, e.tool, e.agent, e.at, e.v, f.key, f.data, f.salt, f.leaf, f.link
+from events e join facts f on f.seq = e.seq where e.seq > :after order by e.seq limit :limit
+
+-- name: unfrozen
+select e.seq, s.name, p.name, k.name, t.name, a.name, e.at, e.v, f.key, f.data, f.salt
+from events e join facts f on f.seq = e.seq
+join names s on s.id = e.session join names p on p.id = e.project join names k on k.id = e.kind
+join names t on t.id = e.tool join names a on a.id = e.agent
+where e.seq in (select value from json_each(:ids)) and f.salt is not null
+
+-- name: tombstones
+select count(*) from facts where leaf is not null
+
+-- name: freeze
+update facts set leaf = :leaf, salt = null where seq = :key
 
 -- name: add_body
 insert into bodies (seq, size, hash, body) values (?, ?, ?, ?)
