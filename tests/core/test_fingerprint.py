@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,33 @@ def test_content_of_a_sha256_repository_is_the_same_before_and_after_it_is_commi
     edited = take(root)
     git(root, "commit", "-qam", "edit")
     assert take(root) == edited
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_files_that_git_was_told_to_overlook_are_read(root: Path, flag: str) -> None:
+    git(root, "update-index", flag, "src/a.py")
+    before = take(root)
+    (root / "src" / "a.py").write_text("a = 66\n")
+    assert take(root) != before
+
+
+def test_a_file_left_out_by_a_sparse_checkout_is_no_change(root: Path) -> None:
+    before = take(root)
+    git(root, "update-index", "--skip-worktree", "src/a.py")
+    (root / "src" / "a.py").unlink()
+    assert take(root) == before
+
+
+def test_a_change_with_the_old_time_and_size_is_seen(root: Path) -> None:
+    git(root, "config", "core.checkStat", "minimal")
+    git(root, "config", "core.trustctime", "false")
+    file = root / "src" / "a.py"
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    git(root, "update-index", "--refresh")
+    before, stat = take(root), file.stat()
+    # Git compares whole seconds.
+    while int(time.time()) <= int(stat.st_ctime):
+        time.sleep(0.02)
+    file.write_text("a = 2\n")
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert take(root) != before

@@ -51,6 +51,10 @@ class Check(msgspec.Struct, kw_only=True, frozen=True):
     """A project script that is a check by name only; nothing shows that it ran one."""
     could_not_start: bool = False
     """It should have run and could not: usage error, missing program, test files that fail to load."""
+    bent: list[str] = []
+    """What may have made it pass: changed configuration, variables that runners read, plugins, another program."""
+    ran_with: dict[str, str] = {}
+    """The program with its hash, and hashes of the variables that runners read."""
 
 
 class JudgedGitAct(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -73,6 +73,8 @@ class _Index(msgspec.Struct):
     stamp: tuple[int, int, int]
     entries: dict[str, _Entry]
     sums: dict[tuple[str, ...], int]
+    unwatched: list[str] = []
+    """Files whose changes git was told to overlook (`--assume-unchanged`, `--skip-worktree`)."""
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -145,7 +147,7 @@ class Fingerprinter:
             return None
         if known.changes_line_ends and any(self._has_crlf(os.path.join(root, path)) for path in found.tracked):
             return None  # Git may take its line ends for others: then its content is the same to it.
-        return _Seen(root, index, [*found.tracked, *found.untracked])
+        return _Seen(root, index, _with_unwatched(root, index, [*found.tracked, *found.untracked]))
 
     def _ask_git(self, root: str, deadline: float) -> "_Seen | Fingerprint":
         self._asked_for.add(root)
@@ -158,7 +160,8 @@ class Fingerprinter:
         index = self._index(root, deadline)
         if index is None:
             return Fingerprint(why_unknown="git could not list the index")
-        return _Seen(root, index, [change.path for change in status.changes if _differs_from_index(change)])
+        changed = [change.path for change in status.changes if _differs_from_index(change)]
+        return _Seen(root, index, _with_unwatched(root, index, changed))
 
     # ── what is remembered of git's answers ──────────────────────────────────────────────────────────────────────────
 
@@ -275,14 +278,14 @@ class Fingerprinter:
         cached = self._indexes.get(root)
         if cached is not None and stamp is not None and cached.stamp == stamp:
             return cached
-        out = self._git(root, deadline, *git.git_argv("ls-files", "-z", "--stage"))
+        out = self._git(root, deadline, *git.git_argv("ls-files", "-z", "-v", "--stage"))
         if out is None:
             return None
-        entries = _parse_stage(out)
+        entries, unwatched = _parse_stage(out)
         if entries and len(next(iter(entries.values())).oid) == SHA256_DIGITS:
             self._sha256.add(root)
         # Most entries are unchanged, so sums are corrected by the difference.
-        index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {})
+        index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {}, unwatched)
         if stamp is not None:
             self._indexes[root] = index
         return index
@@ -342,6 +345,12 @@ class Fingerprinter:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
                 total += _entry_hash(path, _Entry("submodule", inner.content))
         return total
+
+
+def _with_unwatched(root: str, index: _Index, changed: list[str]) -> list[str]:
+    """A sparse checkout leaves files out: one that is not there is no change."""
+    there = [name for name in index.unwatched if os.path.lexists(os.path.join(root, name))]
+    return list(dict.fromkeys([*changed, *there])) if there else changed
 
 
 def _differs_from_index(change: git.Change) -> bool:
@@ -407,15 +416,18 @@ def read_head(path: str, size: int) -> bytes:
         return b""
 
 
-def _parse_stage(out: bytes) -> dict[str, _Entry]:
-    """Parse lines of `mode hash stage TAB name`."""
+def _parse_stage(out: bytes) -> tuple[dict[str, _Entry], list[str]]:
+    """Parse lines of `tag mode hash stage TAB name`: entries, and the names of those that git does not watch."""
     entries: dict[str, _Entry] = {}
+    unwatched: list[str] = []
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         head, tab, name = line.partition("\t")
         if tab:
-            # Six digits of mode, a space, the hash, a space, one digit of stage.
-            entries[name] = _Entry(head[:6], head[7:-2])
-    return entries
+            # A tag and a space, six digits of mode, a space, the hash, a space, one digit of stage.
+            entries[name] = _Entry(head[2:8], head[9:-2])
+            if head[0] == "S" or head[0].islower():
+                unwatched.append(name)
+    return entries, unwatched
 
 
 def _hash_file(path: str, file_stat: os.stat_result, digest: "Callable[..., hashlib._Hash]") -> tuple[_Entry, bool]:

@@ -8,6 +8,9 @@ import msgspec
 NEUTRAL = (
     "core.fsmonitor=",
     "core.hooksPath=/dev/null",
+    "core.checkStat=default",
+    "core.trustctime=true",
+    "core.ignoreStat=false",
     "core.pager=cat",
     "core.sshCommand=false",
     "core.alternateRefsCommand=",
@@ -16,7 +19,7 @@ NEUTRAL = (
     "protocol.allow=never",
     "submodule.recurse=false",
 )
-"""Settings by which a repository could make a read run a program or use the network."""
+"""Settings by which a repository could make a read run a program, use the network, or overlook a change."""
 
 KEPT_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
 # Among others: no lock on the index, which the agent's own git may need.

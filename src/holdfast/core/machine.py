@@ -131,6 +131,16 @@ def environment_of(pid: int) -> dict[str, str]:
         return {}
 
 
+def process_start_ms(pid: int) -> int:
+    """When it started, in ms since 1970; 0 if it is gone."""
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).create_time() * 1000)
+    except (psutil.Error, ValueError):
+        return 0
+
+
 @functools.cache
 def _has_proc() -> bool:
     return os.path.exists("/proc/self/stat")  # noqa: PTH110 - asked once

@@ -28,6 +28,10 @@ class CheckFinished(Payload):
     """A script of the project that is a check by its name only."""
     could_not_start: bool = False
     """It was meant to run and could not."""
+    bent: list[str] = []
+    """What may have made it pass, compared with the state before the session; empty where nothing was found."""
+    ran_with: dict[str, str] = {}
+    """`program`: its path and hash; `env NAME`: the hash of a variable that runners read."""
     verdict: str = ""
     """passed, failed, did_not_run or unknown (`core.checks.Verdict`)."""
     passed: int | None = None

@@ -3,6 +3,7 @@
 import os
 import posixpath
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -24,6 +25,7 @@ from holdfast.core.checks import (
 )
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.text import CUT_MARK
+from holdfast.features.checks.bending import variables_set
 from holdfast.features.checks.git_watch import Worktree, find_place
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.checks.runners.attribution import (
@@ -224,7 +226,30 @@ def _judge_candidate(candidate: Candidate, root: str, read_file: ReadFile | None
     checks = judge_runner(candidate) if candidate.match else judge_entry(candidate)
     folder = _relative_folder(_candidate_folder(candidate), root)
     reach = [_relative_folder(one, root) for one in find_reach(candidate, folder, read_file)]
-    return [msgspec.structs.replace(check, dir=folder, reach=reach) for check in checks]
+    given = {"dir": folder, "reach": reach, "bent": _bends_in(candidate), "ran_with": _program_words(candidate)}
+    return [msgspec.structs.replace(check, **given) for check in checks]
+
+
+def _bends_in(candidate: Candidate) -> list[str]:
+    """What the command itself sets that can change which tests run, or how they end."""
+    words = candidate.match.arguments if candidate.match else []
+    bends = candidate.match.runner.bends if candidate.match else frozenset[str]()
+    found = [pair for pair in pairwise([*words, ""]) if pair[0].partition("=")[0] in bends]
+    # `-p no:NAME` takes a plugin away.
+    flags = [" ".join(pair).strip() for pair in found if not pair[1].startswith("no:")]
+    return [*variables_set(candidate.command.invocation.environment), *(f"the command has {flag}" for flag in flags)]
+
+
+_LAUNCHERS = frozenset(("uv", "poetry", "pipenv", "pdm", "hatch", "rye"))
+
+
+def _program_words(candidate: Candidate) -> dict[str, str]:
+    """What `add_bends` needs to find the program."""
+    invocation = candidate.command.invocation
+    if candidate.match is None or UNKNOWN in invocation.words[0]:
+        return {}
+    words = {"program": invocation.words[0], "cwd": invocation.cwd, "path": invocation.environment.get("PATH", "")}
+    return words | {"launcher": next((one for one in invocation.wrappers if one.split()[0] in _LAUNCHERS), "")}
 
 
 def _candidate_folder(candidate: Candidate) -> str:

@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.checks import CommandJudgement
+from holdfast.core.caller import find_agent
+from holdfast.core.checks import Check, CommandJudgement
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Settings
 from holdfast.core.fingerprint import Fingerprint, content_key, shared_fingerprinter
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.kinds.check_events import GitNoticed
+from holdfast.core.machine import environment_of, process_start_ms
 from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import GitWatch, Worktree, find_place
 from holdfast.features.checks.settings import DEFAULTS
@@ -148,6 +150,8 @@ class Observer:
         self._git = GitWatch()
         self._running = RunningCalls()
         self._live: dict[str, LiveWorktree] = {}
+        self._since: dict[str, int] = {}
+        """When a session was first seen."""
         # Wakes the watcher, which otherwise sleeps while no worktree is live.
         self.became_live = threading.Event()
 
@@ -156,8 +160,15 @@ class Observer:
         # What an agent's own command reports of itself is a claim: it is kept, and judged as nothing.
         if not isinstance(data, HookPayload) or data.imported or data.paused or data.claimed:
             return False
+        self._note_session(event)
         self._look(event, data)(event, data, settings or DEFAULTS, parts)
         return data.git is not None or getattr(data, "judgement", None) is not None
+
+    def _note_session(self, event: Event) -> None:
+        if event.session not in self._since:
+            if len(self._since) >= MAX_CALLS:
+                del self._since[next(iter(self._since))]
+            self._since[event.session] = event.at
 
     def _look(self, event: Event, data: HookPayload) -> Callable[..., None]:
         if not isinstance(data, ToolPayload):
@@ -224,10 +235,22 @@ class Observer:
             # Reports older than the call are of an earlier run; 0 means that none is read.
             began = started.at if started else event.at - int(data.ms) if data.ms else 0
             judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
+        if judged.checks:
+            judged = msgspec.structs.replace(judged, checks=self._with_bends(event, data, judged))
         data.judgement = _worth_keeping(judged)
         if data.ms is None and started is not None:
             data.ms = max(0, event.at - started.at)
         return judged
+
+    def _with_bends(self, event: Event, data: ToolEndPayload, judged: CommandJudgement) -> list[Check]:
+        from holdfast.features.checks.bending import Before, add_bends, commit_at
+
+        worktree = find_place(judged.worktree) if judged.worktree else _place_of(event, data)
+        agent = find_agent(data.pid) or data.pid
+        if worktree is None or time.time() * 1000 - event.at > LATE_MS:
+            return judged.checks
+        since = min(self._since.get(event.session, event.at), process_start_ms(agent) or event.at)
+        return add_bends(judged.checks, worktree, Before(since, commit_at(worktree, since), environment_of(agent)))
 
     # ── without a hook ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -39,6 +39,7 @@ class CheckRun(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     ms: float | int | None = None
     commit: str = ""
     content: dict[str, str] = {}
+    bent: list[str] = []
 
 
 class BranchChecks(msgspec.Struct, kw_only=True, omit_defaults=True):

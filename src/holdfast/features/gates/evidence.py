@@ -56,6 +56,8 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The command selected tests. What the recipe of `npm test` selects is the whole suite."""
     failures: list[str] = []
     """Names of what failed, where all of them are known."""
+    bent: list[str] = []
+    """What may have made it pass besides the code."""
 
     @property
     def passed(self) -> bool:
@@ -265,6 +267,7 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
         dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
         partial=check.selection == Selection.PART, failures=check.failures if all_named else [],
+        bent=check.bent,
     )  # fmt: skip
 
 

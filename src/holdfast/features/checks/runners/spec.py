@@ -63,6 +63,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     """Exit status 0 is possible although no test was run."""
     lenient: frozenset[str] = frozenset()
     """Flags with which exit status 0 proves nothing by itself."""
+    bends: frozenset[str] = frozenset()
+    """Flags that load plugins, other settings or other code."""
     failures: re.Pattern[str] | None = None
     """Lines that name a failed test."""
     options_variable: str = ""

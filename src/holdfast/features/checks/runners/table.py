@@ -11,7 +11,17 @@ from holdfast.features.checks.runners import readers
 from holdfast.features.checks.runners.spec import Reader, Runner, flag_set
 from holdfast.features.checks.runners.summaries import counts_reader, line_reader
 
-_FLAGS = ("runs_nothing", "nothing_operands", "takes_value", "hollow", "selects", "lenient", "quiet", "requires")
+_FLAGS = (
+    "runs_nothing",
+    "nothing_operands",
+    "takes_value",
+    "hollow",
+    "selects",
+    "lenient",
+    "quiet",
+    "requires",
+    "bends",
+)
 _PATTERNS = ("whole_operands", "requires_pattern", "not_required")
 _COUNTS = ("summary", "parts", "empty", "sign", "contradicts")
 Row = dict[str, Any]

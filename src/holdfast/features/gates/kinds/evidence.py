@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from holdfast.core.section import ALONE
 from holdfast.features.gates.fields import Glob, Globs, Part, Seconds, Skills, Words
 from holdfast.features.gates.kinds.base import Finding, RequirementKind, settings_of
-from holdfast.features.gates.strictness import is_superset
 
 if TYPE_CHECKING:
     from holdfast.features.gates.rules.checker import Checker
@@ -27,6 +27,9 @@ class Evidence(Part):
     uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
     after_edit: Annotated[Globs, Meta(description="The files the fact covers.")] = ("**",)
     whole: Annotated[bool, Meta(description="Only a run of the whole suite counts, not a part of it.")] = False
+    strict: Annotated[
+        bool, Meta(description="A run does not count if its configuration, plugins or program changed in the session.")
+    ] = False
     run: Annotated[Words, Meta(description="The command to suggest, with its folder; default: the first glob.")] = ""
     within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
 
@@ -43,6 +46,18 @@ def evidence_of(spec: "Requirement") -> tuple[Evidence, ...]:
     return settings_of(EvidenceSettings, spec).evidence
 
 
+def asks_for_as_much(was: Iterable[Evidence], now: Iterable[Evidence]) -> bool:
+    """Every earlier fact is still asked for, perhaps with `whole` or `strict` on top."""
+    wanted = list(now)
+    return all(any(_is_as_strict(before, one) for one in wanted) for before in was)
+
+
+def _is_as_strict(was: Evidence, now: Evidence) -> bool:
+    return (
+        now.whole >= was.whole and now.strict >= was.strict and was == replace(now, whole=was.whole, strict=was.strict)
+    )
+
+
 def covered_globs(rules: Iterable["Rule"]) -> list[tuple[str, ...]]:
     """What the evidence of each rule covers."""
     return [one.after_edit for rule in rules for one in evidence_of(rule.spec)]
@@ -52,7 +67,7 @@ class ProvenByEvidence(RequirementKind):
     name = "evidence"
     summary = "Only recorded facts satisfy it (`evidence`)."
     settings = EvidenceSettings
-    comparisons = {"evidence": is_superset}
+    comparisons = {"evidence": asks_for_as_much}
     is_proven = True
     always_at_stop = True
 

@@ -55,9 +55,11 @@ class ProofQuestion:
 
     def proven(self) -> str:
         """`proven`, with the session if it was another one."""
-        whose = [fact.session for one in self._evidence if (fact := self._proof(one))]
-        theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
-        return f"proven by session {', '.join(theirs)}" if theirs else "proven"
+        proofs = [fact for one in self._evidence if (fact := self._proof(one))]
+        theirs = sorted({session_alias(one.session) for one in proofs if one.session and one.session != self.asking})
+        proven = f"proven by session {', '.join(theirs)}" if theirs else "proven"
+        bent = list(dict.fromkeys(bend for one in proofs for bend in one.bent))
+        return f"{proven}, but look at what may have bent the run: {'; '.join(bent)}" if bent else proven
 
     def proved_other_content(self) -> bool:
         every = ((one, fact) for one in self._evidence for fact in self._candidates(one))
@@ -94,6 +96,8 @@ class ProofQuestion:
             return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
         if one.whole and newest.partial:
             return f"the last {run} ran only {_selected(newest)}; the whole suite is required"
+        if one.strict and newest.bent:
+            return f"the last {run} does not count: {'; '.join(newest.bent)}"
         if changed := self._undone(one, newest):
             return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
@@ -125,16 +129,27 @@ class ProofQuestion:
         proofs = [
             fact
             for fact in candidates
-            if self._is_same_content(one, fact) or (not compared and self._is_own_and_current(one, fact))
+            if not self._edited_since(one, fact)
+            and (self._is_same_content(one, fact) or (not compared and self._is_own_and_current(one, fact)))
         ]
         return max(proofs, default=None, key=lambda fact: fact.seq)
+
+    def _edited_since(self, one: Evidence, fact: RunFact) -> str:
+        """A covered file that a tool call edited after the run: what is on record outweighs an unchanged fingerprint."""
+        edits = ((path, seq) for path, seq in self.facts.edits.items() if seq > fact.seq and path != SOMEWHERE)
+        return next((path for path, _ in edits if self._is_covered_code(one, path)), "")
 
     def _is_own_and_current(self, one: Evidence, fact: RunFact) -> bool:
         return self._is_ours(fact) and not fact.content and not self._change(one, fact)
 
     def _counts(self, one: Evidence, fact: RunFact) -> bool:
         used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and fact.partial)
-        unsure = fact.dir == UNKNOWN_FOLDER or self._undone(one, fact) or self._unreached(one, fact)
+        unsure = (
+            (one.strict and fact.bent)
+            or fact.dir == UNKNOWN_FOLDER
+            or self._undone(one, fact)
+            or self._unreached(one, fact)
+        )
         return fact.passed and not used and not unsure and not self._unhealed(one, fact)
 
     def _newest(self, one: Evidence) -> RunFact | None:
