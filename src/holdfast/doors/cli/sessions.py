@@ -1,7 +1,7 @@
 """`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,7 +47,10 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
-    answer = answered.view(json, "sessions.who")
+    answer = {**client.ask_view("sessions.who"), "unrecorded": client.ask_view("sessions.unrecorded")}
+    render.finish_as_json(json, answer)
+    for line in unrecorded_lines(answer["unrecorded"], answer["now"]):
+        render.warn(line)
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         return
@@ -57,6 +60,12 @@ def who(json: Json = False) -> None:
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
     render.out.print(table)
     render.hint(_count_line(answer))
+
+
+def unrecorded_lines(found: list[dict[str, Any]], now: int) -> Iterator[str]:
+    for one in found:
+        program, folder, why = (render.clean_line(one[name], 200) for name in ("program", "cwd", "why"))
+        yield f"not recorded: {program} in {folder} (process {one['pid']}, since {time_ago(one['since'], now)}): {why}"
 
 
 def statusline(

@@ -9,9 +9,10 @@ import typer
 from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
-from holdfast.core.times import format_bytes, time_ago
+from holdfast.core.times import format_bytes, now_ms, time_ago
 from holdfast.doors.cli import installing, memory, render
 from holdfast.doors.cli.options import Json
+from holdfast.doors.cli.sessions import unrecorded_lines
 from holdfast.setup.install import hooks
 
 
@@ -65,6 +66,7 @@ def _status_or_obstacle() -> tuple[dict[str, Any], str]:
 def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:
     yield from status_warnings(answer)
     yield from _gate_attention(answer.get("pid", 0))
+    yield from _unrecorded(answer.get("pid", 0))
     for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project())):
         yield render.clean_line(line, 400)
     if meter.get("error"):
@@ -123,6 +125,13 @@ def _gate_attention(pid: int) -> list[str]:
     """What gates want a person to see."""
     try:
         return [render.clean_line(line, 400) for line in client.ask_view("gates.attention")["lines"]] if pid else []
+    except client.Refused:
+        return []
+
+
+def _unrecorded(pid: int) -> list[str]:
+    try:
+        return list(unrecorded_lines(client.ask_view("sessions.unrecorded"), now_ms())) if pid else []
     except client.Refused:
         return []
 
