@@ -250,9 +250,6 @@ def version_difference(answer: dict[str, Any] | None = None, asking: str = "this
     return "" if running == __version__ else f"The running daemon is Holdfast {running}, {asking} is {__version__}"
 
 
-JOURNAL_WAITS = "Hooks that were answered before the daemon last ended wait in its encrypted journal for the keyring"
-
-
 def _caller_fields() -> dict[str, str]:
     fields = {"session": current_session(), "project": current_project()}
     return fields | ({"code": code} if (code := os.environ.get(CODE_VARIABLE)) else {})
