@@ -51,7 +51,9 @@ def bill_of_materials(parts: list[metadata.Distribution], version: str) -> dict:
 
 def licence_of(part: metadata.Distribution) -> str:
     named = part.metadata.get("License-Expression") or ""
-    classified = [one.rpartition(" :: ")[2] for one in part.metadata.get_all("Classifier", []) if one.startswith("License")]
+    classified = [
+        one.rpartition(" :: ")[2] for one in part.metadata.get_all("Classifier", []) if one.startswith("License")
+    ]
     # Old packages put the whole text into the field.
     written = (part.metadata.get("License") or "").strip().partition("\n")[0][:80]
     return named or " AND ".join(classified) or written or "not stated"
@@ -59,7 +61,9 @@ def licence_of(part: metadata.Distribution) -> str:
 
 def licence_notice(part: metadata.Distribution) -> str:
     texts = [
-        file.read_text() for file in part.files or () if re.search(r"(?i)\b(licen[cs]e|copying|notice)[^/]*$", str(file))
+        file.read_text()
+        for file in part.files or ()
+        if re.search(r"(?i)\b(licen[cs]e|copying|notice)[^/]*$", str(file))
     ]
     rule = "=" * 100
     return "\n".join([rule, f"{part.name} {part.version}: {licence_of(part)}", rule, *texts])

@@ -41,4 +41,6 @@ def test_no_process_of_ours_uses_the_network(tmp_path: Path) -> None:
         world.close()
     asked = trace.read_text()
     assert "AF_UNIX" in asked, "the trace saw the daemon's sockets"
-    assert {address for address in OUTSIDE.findall(asked) if not address.startswith("127.") and address != "::1"} == set()
+    assert {
+        address for address in OUTSIDE.findall(asked) if not address.startswith("127.") and address != "::1"
+    } == set()
