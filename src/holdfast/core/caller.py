@@ -210,14 +210,20 @@ def is_forwarder(pid: int) -> bool:
     return process is not None and process.parent == os.getpid() and _runs_module(pid, b"holdfast_team.forwarder")
 
 
+OWN_CODE_ONLY = "-EP"
+"""Python's options with which no variable and no current folder puts other code in the place of ours."""
+PRELOADS = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+
+
 def _runs_module(pid: int, module: bytes) -> bool:
-    """Return whether it runs a module of ours, with our arguments and this very Python."""
+    """Return whether it runs a module of ours, with our arguments, this very Python, and nothing put before it."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         program = Path(f"/proc/{pid}/exe").readlink()
     except OSError:
         return False
-    return words[1:4] == [b"-P", b"-m", module] and program == Path(sys.executable).resolve()
+    ours = words[1:4] == [OWN_CODE_ONLY.encode(), b"-m", module] and program == Path(sys.executable).resolve()
+    return ours and not machine.environment_of(pid).keys() & set(PRELOADS)
 
 
 def is_own_program(pid: int) -> bool:
