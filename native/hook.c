@@ -640,8 +640,12 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
     if (end == REFUSED && !may_wait) may_wait = !strcmp(mode, "ask") && is_coming();
     if (end == REFUSED && may_wait) end = wait_for_daemon();
+    if (!strcmp(mode, "hold")) { /* git reads the exit code; without an answer it goes on, and branches are compared later */
+        if (end != ANSWERED || !get32(answer + 4)) return;
+        write_all(2, answer + ANSWER_HEAD, get32(answer + 4));
+        _exit(1);
+    }
     if (end == ANSWERED) { pass_on(); return; }
-    if (!strcmp(mode, "hold")) return; /* a hook of git: without an answer it goes on, and the branches are compared later */
     if (!strcmp(mode, "show")) { /* a line for the screen: nothing is lost without it */
         static const char failing[] = "Holdfast cannot start: holdfast status\n";
         if (end == REFUSED && enter_state("/run") && young("failing", LLONG_MAX))

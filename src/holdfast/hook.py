@@ -686,10 +686,13 @@ def hook(words, at, cwd, state):
     whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT), body)
     frame = Frame(header, body)
     end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, None)
+    if words[0] == b"hold":  # git reads the exit code; without an answer it goes on, and branches are compared later
+        if end == ANSWERED and answer[0]:
+            write_all(2, answer[0])
+            posix._exit(1)
+        return
     if end == ANSWERED:
         pass_on(*answer)
-        return
-    if words[0] == b"hold":  # a hook of git: without an answer it goes on, and the branches are compared later
         return
     if words[0] == b"show":  # a line for the screen: nothing is lost without it
         if end == REFUSED and is_failing(state):
