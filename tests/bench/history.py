@@ -64,7 +64,8 @@ def fill(store: SqliteStore, count: int) -> float:
         after = HistoryMark(entries[-1].seq)
         with store.transaction(durable=False):
             assert store.index_history(entries, str(before), str(after))
-            store._db.executemany("insert into events values (?, 1, 1, ?, 1, 1, 1, 1)", [(e.seq, e.seq) for e in entries])
+            rows = [(e.seq, e.seq) for e in entries]
+            store._db.executemany("insert into events values (?, 1, 1, ?, 1, 1, 1, 1)", rows)
         before = after
     return time.process_time() - began
 
