@@ -50,10 +50,14 @@ class _BriefRun:
         return ran
 
 
+def recorded_state(call: Call, root: str) -> Looked:
+    doc = load_project(call.reader, root)
+    return Looked(tasks_at(doc, call.now), doc.looked.get("git", 0), is_current=False)
+
+
 def look_now(call: Call, root: str) -> Looked:
     """Every answer about a project comes from here."""
-    doc = load_project(call.reader, root)
-    recorded = Looked(tasks_at(doc, call.now), doc.looked.get("git", 0), is_current=False)
+    doc, recorded = load_project(call.reader, root), recorded_state(call, root)
     # Only a job takes the first look, as it may take long.
     if not doc.git.was_read:
         return recorded

@@ -21,7 +21,7 @@ from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
-from holdfast.features.project.looking import Looked, look_now
+from holdfast.features.project.looking import Looked, look_now, recorded_state
 from holdfast.features.project.origins import show_origin
 from holdfast.features.project.state import (
     ALL,
@@ -46,7 +46,9 @@ def _project_root(call: Call) -> str:
 
 
 def _asked_project(call: Call) -> Looked:
-    return look_now(call, _project_root(call))
+    """`recorded`: without a look, for lists of many projects."""
+    root = _project_root(call)
+    return recorded_state(call, root) if call.args.get("recorded") else look_now(call, root)
 
 
 # ── the document ─────────────────────────────────────────────────────────────────────────────────────────────────────
