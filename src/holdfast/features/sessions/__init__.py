@@ -9,6 +9,7 @@ from holdfast.features.sessions.jobs import process_turns, read_failures, read_t
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
+from holdfast.features.sessions.views.activity import daily_activity
 
 WATCH = "sessions.watch"
 WATCH_SECONDS = 5.0
@@ -47,7 +48,7 @@ FEATURE = Feature(
         "overview": views.session_overview,
         "outline": lazy_function(__name__, "views.outline", "outline"),
         "moment": lazy_function(__name__, "views.outline", "moment"),
-        "activity": views.daily_activity,
+        "activity": daily_activity,
         "statusline": views.statusline,
         "export": lazy_function(__name__, "views.export", "export"),
         "table": lazy_function(__name__, "views.table", "table"),

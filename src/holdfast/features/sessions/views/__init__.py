@@ -1,6 +1,5 @@
 """Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
 
-from datetime import date, timedelta
 from typing import Any
 
 import msgspec
@@ -16,23 +15,17 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
-    DAY,
     SESSION,
     WAITING,
     WATCHED,
-    YEAR,
     PendingQuestion,
     RunningCall,
     Session,
     Turn,
 )
-from holdfast.features.sessions.state.reducer import SUMS as DAY_SUMS
 from holdfast.features.sessions.state.reducer import (
-    TOKEN_SUMS,
     Turns,
-    add_sums,
     find_session,
-    local_day,
     wanted_session,
 )
 from holdfast.features.sessions.views import timeline
@@ -339,50 +332,6 @@ def session_overview(call: Call) -> dict[str, Any]:
         "from": turns[0].at if turns else doc.started_at,
         "to": doc.ended_at or doc.at,
     }
-
-
-# ── what was done per day ─────────────────────────────────────────────────────────────────────────────────────────────
-
-DETAILED_DAYS = 30
-
-
-def daily_activity(call: Call) -> dict[str, Any]:
-    """A sum per day for so many days, and for the last ones who did it where."""
-    today = date.fromisoformat(local_day(call.now))
-    days = [today - timedelta(n) for n in range(max(1, min(int(call.args.get("days") or 371), 730)))][::-1]
-    years = {year: YEAR.load(call.reader, str(year)) for year in {day.year for day in days}}
-    sums = [{"day": day.isoformat(), **_full_sums(_sums_of(years[day.year], day))} for day in days]
-    detailed = max(1, min(int(call.args.get("detailed") or DETAILED_DAYS), len(days)))
-    return {
-        "days": sums,
-        "today": sums[-1],
-        "detailed": detailed,
-        "rows": _by_project_and_agent(call.reader, days[-detailed:]),
-        "now": call.now,
-    }
-
-
-def _sums_of(year: Any, day: date) -> dict[str, int]:
-    return year.days.get(day.isoformat()[5:], {}) if year else {}
-
-
-def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, Any]]:
-    totals: dict[tuple[str, str], dict[str, int]] = {}
-    for day in days:
-        doc = DAY.load(reader, day.isoformat())
-        for project, agents in doc.by.items() if doc else ():
-            for agent, sums in agents.items():
-                totals[project, agent] = add_sums(totals.get((project, agent), {}), sums)
-    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in totals.items()]
-    return sorted(rows, key=lambda row: (-row["ms"], row["project"], row["agent"]))
-
-
-def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
-    """`tokens` is None where none were reported, which does not mean that none were used."""
-    every = {name: sums.get(name, 0) for name in DAY_SUMS}
-    # 0 is a figure, absent is unknown.
-    token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
-    return {**every, "tokens": sum(token_sums) if token_sums else None}
 
 
 # One line about a session for its agent's screen: its cost, how full its context is, open gates.
