@@ -11,6 +11,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
+from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
 from holdfast.doors.cli import answered, render
@@ -32,7 +33,7 @@ NEEDS = {
     "permission": "asks for permission",
     "question": "asks you something",
     "failed": "stopped with an error",
-    "interrupted": "was interrupted",
+    "interrupted": "was stopped by you",
     "stopped": "has finished its turn",
     "notified": "waits for input",
     "denied": "had its prompt denied",
@@ -50,6 +51,7 @@ def who(json: Json = False) -> None:
     answer = answered.view(json, "sessions.who")
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
+        _show_survivors(answer)
         return
     table = render.plain_table("", "session", "project", "state", "since", "what")
     for row in answer["sessions"]:
@@ -57,6 +59,12 @@ def who(json: Json = False) -> None:
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
     render.out.print(table)
     render.hint(_count_line(answer))
+    _show_survivors(answer)
+
+
+def _show_survivors(answer: dict[str, Any]) -> None:
+    for one in answer["survivors"]:
+        render.warn(f"outlived session {session_alias(one['session'])}: {_survivor_text(one)}")
 
 
 def statusline(
@@ -266,11 +274,13 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _state_text(answer: dict[str, Any]) -> str:
-    # The end is shown already; the rest follows it.
-    imported = str(answer["detail"]).startswith("import")
-    words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
-    ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
+    ended = f" ({answer['end']})" if answer["end"] else ""
     return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+
+
+def _survivor_text(one: dict[str, Any]) -> str:
+    ports = f" on port {', '.join(map(str, one['ports']))}" if one["ports"] else ""
+    return f"process {one['pid']}{ports}: {render.clean_line(one['command'], 100)}"
 
 
 def _tokens_text(answer: dict[str, Any]) -> str:
@@ -325,6 +335,7 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("state", _state_text),
     ("started", lambda one: f"{time_ago(one['started_at'], one['now'])} ({one['origin'] or 'unseen'})"),
     ("process", lambda one: f"{one['process']['name']} {one['process']['pid']}" if one["process"] else "not known"),
+    ("left over", lambda one: "; ".join(map(_survivor_text, one["survivors"]))),
     ("work", lambda one: ", ".join(render.counted(one[name], *words) for name, *words in WORK if one[name])),
     ("duration", lambda one: format_duration(one["duration_ms"])),
     ("tokens", _tokens_text),

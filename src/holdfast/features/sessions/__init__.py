@@ -16,7 +16,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=10,
+    version=11,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,

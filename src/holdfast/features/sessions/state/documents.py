@@ -27,6 +27,7 @@ WATCHED = "watched"
 """In the index only: active with a known process. There are never more of them than agents that run."""
 WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
 CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
+TERMINAL_CLOSED = "terminal-closed"
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 
 
@@ -129,6 +130,8 @@ class Session(msgspec.Struct, kw_only=True):
     since: int = 0
     reason: str = ""
     detail: str = ""
+    at_end: str = ""
+    """What it did when it ended: `working`, `asking` its person, `answered`."""
     started_at: int = 0
     at: int = 0
     ended_at: int = 0

@@ -130,6 +130,11 @@ def end_session(session: Session, event: Event, reason: str, detail: str = "") -
     told_at_last = reason in TOLD_ENDS and session.reason in CONCLUDED_ENDS
     if session.status == COMPLETED and not told_at_last:
         return
+    if session.status != COMPLETED:
+        turn = session.turn
+        session.at_end = (
+            "asking" if session.asks else "working" if turn and turn.is_open else "answered" if turn else ""
+        )
     # Reported by the agent, the turn ended; concluded, it is lost.
     close_turn(session, event, "ended" if reason in TOLD_ENDS else "lost")
     session.status, session.reason, session.detail = COMPLETED, reason, one_line(detail)
@@ -149,7 +154,7 @@ def proves_life(session: Session, event: Event) -> bool:
 
 
 def reactivate_session(session: Session) -> None:
-    session.status, session.reason, session.detail, session.ended_at = ACTIVE, "", "", 0
+    session.status, session.reason, session.detail, session.at_end, session.ended_at = ACTIVE, "", "", "", 0
     session.restarts += 1
 
 

@@ -15,6 +15,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
+    COMPLETED,
     SESSION,
     WAITING,
     WATCHED,
@@ -28,6 +29,7 @@ from holdfast.features.sessions.state.reducer import (
     find_session,
     wanted_session,
 )
+from holdfast.features.sessions.survivors import find_survivors
 from holdfast.features.sessions.views import timeline
 from holdfast.features.sessions.views.figures import (
     NOTHING_SPENT,
@@ -40,6 +42,8 @@ from holdfast.features.sessions.views.figures import (
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
+RECENTLY_ENDED = 50
+"""Ended sessions whose processes are looked for."""
 # Active sessions have one of two statuses in the index (`reducer.facets`).
 LIVE = (WATCHED, ACTIVE)
 # Smaller comes first.
@@ -71,7 +75,7 @@ def session_row(session: Session, figures: Figures) -> dict[str, Any]:
         **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates"),
         **_pick(spent, "tokens total_tokens cost unpriced"),
         "alias": session_alias(session.id),
-        "end": describe_end(session.reason, session.detail),
+        "end": describe_end(session),
         "turns_count": figures.turns,
         "tools": figures.calls,
         "reported_cost": spent.reported,
@@ -142,7 +146,13 @@ def list_live_sessions(call: Call) -> dict[str, Any]:
     rows = sorted(
         (row_of(session, call) for session in _newest_sessions(call.reader, LIVE, MAX_LIVE)), key=_urgency_key
     )
-    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "now": call.now}
+    ended = [session.id for _, session in SESSION.list(call.reader, status=COMPLETED, limit=RECENTLY_ENDED)]
+    left = [
+        {"session": name, **to_plain(one)}
+        for name, found in find_survivors(ended, call.caller).items()
+        for one in found
+    ]
+    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "survivors": left, "now": call.now}
 
 
 def _urgency_key(row: dict[str, Any]) -> tuple[int, int]:
@@ -169,6 +179,7 @@ def show_session(call: Call) -> dict[str, Any]:
         **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
+        "survivors": to_plain(find_survivors([] if doc.is_active else [doc.id], call.caller).get(doc.id, [])),
         "now": call.now,
     }
 

@@ -12,7 +12,7 @@ from holdfast.analysis.usage.report import UNTOLD, Sum, format_cost_facts
 from holdfast.analysis.usage.spending import Spending, session_spending
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
-from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
+from holdfast.features.sessions.state.documents import IDLE, TERMINAL_CLOSED, WAITING, Session
 
 UNKNOWN = UNTOLD
 
@@ -118,17 +118,33 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 IMPORTED_ENDS = {
     "import": "imported", "import-working": "imported up to the middle of a turn", "import-exit": "ended by the person",
 }  # fmt: skip
+TOLD_ENDS = {
+    **IMPORTED_ENDS, **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close", "logout"), "ended by the person"),
+    TERMINAL_CLOSED: "its terminal was closed",
+}  # fmt: skip
+"""By what the agent said, or Holdfast saw, when it ended."""
 ENDS_IN_WORDS = {
     "exit": "ended normally", "clear": "cleared", "process-gone": "its process is gone", "stale": "no sign of life",
     "closed-by-user": "closed by a person",
 }  # fmt: skip
+CUT_OFF = {"working": "in the middle of its work", "asking": "while it asked its person"}
 
 
-def describe_end(reason: str, detail: str = "") -> str:
+def describe_end(session: Session) -> str:
     """Why a session is over, in the words of every list, page and export; empty while it is not."""
+    if not session.reason:
+        return ""
+    told = TOLD_ENDS.get(session.detail)
     # A file of an agent says until when it was written, not whether the agent exited or was killed.
-    imported = IMPORTED_ENDS.get(detail) if reason else None
-    return imported or ENDS_IN_WORDS.get(reason, reason)
+    if told and session.detail in IMPORTED_ENDS:
+        return told
+    why, cut_off = told or ENDS_IN_WORDS.get(session.reason, session.reason), CUT_OFF.get(session.at_end, "")
+    # Some agents do not say when a turn is over.
+    if session.reason == "exit" and not told and session.at_end == "working":
+        return "ended with an open turn"
+    if session.reason == "process-gone" and session.at_end == "answered":
+        cut_off = "after its answer"
+    return f"{why} {cut_off}".strip() if session.reason in ("exit", "process-gone") else why
 
 
 TOKEN_NAMES = {
