@@ -641,7 +641,12 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     if (end == REFUSED && !may_wait) may_wait = !strcmp(mode, "ask") && is_coming();
     if (end == REFUSED && may_wait) end = wait_for_daemon();
     if (end == ANSWERED) { pass_on(); return; }
-    if (!strcmp(mode, "show")) return; /* a line for the screen: nothing is lost without it */
+    if (!strcmp(mode, "show")) { /* a line for the screen: nothing is lost without it */
+        static const char failing[] = "Holdfast cannot start: holdfast status\n";
+        if (end == REFUSED && enter_state("/run") && young("failing", LLONG_MAX))
+            write_all(1, (const unsigned char *)failing, sizeof failing - 1);
+        return;
+    }
     if (end == TIMED_OUT) mark_slow();
     const char *refusal = strcmp(mode, "ask") ? NULL : fallback_answer(agent, event);
     if (refusal && *refusal && write_all(1, (const unsigned char *)refusal, strlen(refusal))) memcpy(record + told_at, "deny", 4);

@@ -592,6 +592,15 @@ def start_daemon(state, deadline):
         return -1
 
 
+def is_failing(state):
+    """Whether the daemon's last start failed."""
+    try:
+        enter_state(state, b"/run")
+    except OSError:
+        return False
+    return young(b"failing", float("inf"))
+
+
 def has_ended(child):
     return child > 0 and posix.waitpid(child, posix.WNOHANG)[0] == child
 
@@ -675,6 +684,8 @@ def hook(words, at, cwd, state):
         pass_on(*answer)
         return
     if words[0] == b"show":  # a line for the screen: nothing is lost without it
+        if end == REFUSED and is_failing(state):
+            write_all(1, b"Holdfast cannot start: holdfast status\n")
         return
     if refusal := fallback_answer(words, cwd, state, body):
         write_all(1, refusal)

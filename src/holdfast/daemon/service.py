@@ -96,7 +96,7 @@ class Daemon:
         self.pipeline.replay_journal()
         self.drain_small_spool()
         settle_restores(self)
-        self.status_lines = StatusLines(lambda: self.app, log)
+        self.status_lines = StatusLines(lambda: self.app, lambda reader: self.background.health.described(reader), log)
         # Listening begins last: no hook is accepted before state and journal are ready.
         listening = listen_on_socket(paths.hook_socket)
         self.server = HookServer(

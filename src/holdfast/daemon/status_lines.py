@@ -43,8 +43,8 @@ decode = msgspec.json.Decoder(AgentStatus, strict=False).decode
 
 
 class StatusLines:
-    def __init__(self, app: Callable[[], App], log: Log) -> None:
-        self._app, self._log = app, log
+    def __init__(self, app: Callable[[], App], troubles: Callable[[Reader], list[dict[str, Any]]], log: Log) -> None:
+        self._app, self._troubles, self._log = app, troubles, log
         self._waiting: queue.Queue[tuple[_socket.socket, Delivery]] = queue.Queue(LONGEST_QUEUE)
         self._reader: Reader | None = None
         self._store: Store | None = None
@@ -74,8 +74,11 @@ class StatusLines:
         """Nothing rather than an error: it is on somebody's screen."""
         try:
             app = self._app()
-            line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), self._reader_of(app)))["text"]
-            return f"{line}\n" if line else ""
+            reader = self._reader_of(app)
+            line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), reader))["text"]
+            troubled = ["Holdfast: " + one["line"] for one in self._troubles(reader)[:1]]
+            parts = [part for part in (line, *troubled) if part]
+            return f"{' · '.join(parts)}\n" if parts else ""
         except Exception as error:
             self._log.error("statusline.failed", error)
             self._reader = None

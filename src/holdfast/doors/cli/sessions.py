@@ -1,7 +1,7 @@
 """`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
 from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json, OfThisProject
+from holdfast.doors.troubles import current_troubles
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -48,7 +49,20 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
-    answer = answered.view(json, "sessions.who")
+    answer = ask_who()
+    render.finish_as_json(json, answer)
+    for line in current_troubles():
+        render.warn(line)
+    show_live_sessions(answer)
+
+
+def ask_who() -> dict[str, Any]:
+    return {**client.ask_view("sessions.who"), "unrecorded": client.ask_view("sessions.unrecorded")}
+
+
+def show_live_sessions(answer: dict[str, Any]) -> None:
+    for line in unrecorded_lines(answer["unrecorded"], answer["now"]):
+        render.warn(line)
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         _show_survivors(answer)
@@ -67,6 +81,12 @@ def _show_survivors(answer: dict[str, Any]) -> None:
         render.warn(f"outlived session {session_alias(one['session'])}: {_survivor_text(one)}")
 
 
+def unrecorded_lines(found: list[dict[str, Any]], now: int) -> Iterator[str]:
+    for one in found:
+        program, folder, why = (render.clean_line(one[name], 200) for name in ("program", "cwd", "why"))
+        yield f"not recorded: {program} in {folder} (process {one['pid']}, since {time_ago(one['since'], now)}): {why}"
+
+
 def statusline(
     session: AnyId = "",
     json: Json = False,
@@ -78,7 +98,7 @@ def statusline(
         json,        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
-    print(shown["text"])
+    print(" · ".join(part for part in (shown["text"], *current_troubles()[:1]) if part))
 
 
 def json_from_stdin() -> dict[str, Any]:

@@ -13,6 +13,8 @@ from holdfast.features.sessions.views.activity import daily_activity
 
 WATCH = "sessions.watch"
 WATCH_SECONDS = 5.0
+UNRECORDED = "sessions.unrecorded"
+UNRECORDED_SECONDS = 15.0
 
 FEATURE = Feature(
     name="sessions",
@@ -48,6 +50,7 @@ FEATURE = Feature(
         "overview": views.session_overview,
         "outline": lazy_function(__name__, "views.outline", "outline"),
         "moment": lazy_function(__name__, "views.outline", "moment"),
+        "unrecorded": lazy_function(__name__, "unrecorded", "list_unrecorded"),
         "activity": daily_activity,
         "statusline": views.statusline,
         "export": lazy_function(__name__, "views.export", "export"),
@@ -56,6 +59,7 @@ FEATURE = Feature(
     },
     jobs={
         WATCH: recovery.keep_watch,
+        UNRECORDED: lazy_function(__name__, "unrecorded", "report_unrecorded"),
         policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
         READ_USAGE: process_turns.read_usage,
@@ -68,7 +72,7 @@ FEATURE = Feature(
         read_failures.READ: read_failures.read_failures,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
-    schedule={WATCH: WATCH_SECONDS},
+    schedule={WATCH: WATCH_SECONDS, UNRECORDED: UNRECORDED_SECONDS},
     quick=frozenset((read_transcripts.READ_EXIT, read_transcripts.READ_ANSWER, read_failures.READ)),
     settings=SessionsSettings,
 )
