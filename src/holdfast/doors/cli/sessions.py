@@ -263,6 +263,7 @@ def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) ->
 
 def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
     state = row["end"] or "ended" if row["state"] == "ended" else row["state"]
+    state += f", {render.counted(len(row['let_through']), 'gate')} let through" if row["let_through"] else ""
     name = Path(row["project"]).name or row["project"]
     return (
         Text(render.clean_line(row["alias"], 12), style="cyan"),
@@ -296,6 +297,12 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
 def _state_text(answer: dict[str, Any]) -> str:
     ended = f" ({answer['end']})" if answer["end"] else ""
     return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+
+
+def _gates_text(answer: dict[str, Any]) -> str:
+    let_through = f"its stop was let through with open requirements: {', '.join(answer['let_through'])}"
+    opened = f"open: {', '.join(answer['gates'])}" if answer["gates"] else ""
+    return "; ".join(filter(None, (opened, let_through if answer["let_through"] else ""))) or "none open"
 
 
 def _survivor_text(one: dict[str, Any]) -> str:
@@ -360,7 +367,7 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("duration", lambda one: format_duration(one["duration_ms"])),
     ("tokens", _tokens_text),
     ("cost", _cost_text),
-    ("gates", lambda one: f"open: {', '.join(one['gates'])}" if one["gates"] else "none open"),
+    ("gates", lambda one: _gates_text(one)),
     ("subagents", lambda one: str(one["lanes_seen"] or "")),
     ("from", lambda one: f"{one['parent']} ({one['parent_reason']})" if one["parent"] else ""),
     ("to", lambda one: ", ".join(one["children"])),

@@ -160,6 +160,8 @@ class Session(msgspec.Struct, kw_only=True):
     """The last that ended, by lane and id: a repeated report counts once."""
     asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
+    let_through: list[str] = []
+    """Requirements that were open when its last stop was let through."""
     lanes: dict[str, Lane] = {}
     lanes_seen: int = 0
     hook: tuple[int, int] | None = None

@@ -186,6 +186,7 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     if _is_unknown_turn(turn, data.turn):
         session.early_stop = data.turn
         return
+    session.let_through = session.let_through and []
     lifecycle.clear_running(session, lane="")
     close_turn(session, event, how, answer)
     # Already closed by a conclusion: what the agent says is better.

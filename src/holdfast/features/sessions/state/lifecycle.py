@@ -355,6 +355,8 @@ def open_gates(session: Session, event: Event) -> None:
     for how, name in _refused_requirements(data):
         blocks = REFUSALS[how] or event.tool
         gates[name] = OpenGate(blocks=blocks, about=call.about if call else "", at=event.at)
+        if how == "let_go" and name not in session.let_through:
+            session.let_through = [*session.let_through, name][-MAX_OPEN_GATES:]
     if gates != session.open_gates:
         session.open_gates = dict(list(gates.items())[-MAX_OPEN_GATES:])
 
@@ -368,7 +370,10 @@ def _refused_requirements(data: DecisionMade) -> Iterator[tuple[str, str]]:
 
 def gates_satisfied(session: Session, event: Event) -> None:
     data: SatisfiedPayload = event.data
-    _close_gates(session, set(requirement_names(data.requirements)))
+    names = set(requirement_names(data.requirements))
+    _close_gates(session, names)
+    if names & set(session.let_through):
+        session.let_through = [name for name in session.let_through if name not in names]
 
 
 def call_done(session: Session, event: Event) -> None:

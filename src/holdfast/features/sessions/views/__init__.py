@@ -72,7 +72,7 @@ def session_row(session: Session, figures: Figures) -> dict[str, Any]:
     row: dict[str, Any] = to_plain({
         **_pick(session, "id agent project branch title status reason detail started_at at since ended_at restarts"),
         **_pick(session, "parent parent_reason"),
-        **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates"),
+        **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates let_through"),
         **_pick(spent, "tokens total_tokens cost unpriced"),
         "alias": session_alias(session.id),
         "end": describe_end(session),

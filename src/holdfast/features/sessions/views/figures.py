@@ -51,6 +51,8 @@ class Figures(msgspec.Struct, kw_only=True, frozen=True):
     subagents: int
     open_gates: int
     """Gates that refused something in it and were not satisfied since."""
+    let_through: list[str]
+    """Requirements that were open when its last stop was let through."""
     spent: Spent
     by_turn: dict[int, Spent]
 
@@ -72,6 +74,7 @@ def build_figures(session: Session, spending: Spending, now: int, settings: Sess
         compactions=session.compactions,
         subagents=session.lanes_seen,
         open_gates=len(session.open_gates),
+        let_through=session.let_through,
         spent=spent_of(spending.whole),
         by_turn=_by_turn(spending),
     )
@@ -175,5 +178,10 @@ def format_work(figures: Figures) -> str:
         *([f"{figures.failed} failed"] if figures.failed else []),
         *([f"{figures.denied} denied"] if figures.denied else []),
         *([format_counted(figures.open_gates, "open gate")] if figures.open_gates else []),
+        *(
+            [f"let through with {format_counted(len(figures.let_through), 'open requirement')}"]
+            if figures.let_through
+            else []
+        ),
     ]
     return ", ".join(parts)
