@@ -30,7 +30,7 @@ from holdfast.features.project.document.adoption import adopt_document
 from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
-from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
+from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, kept_files, read_git_status, text_of
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
 from holdfast.features.project.settings import DEFAULTS, Check, ProjectSettings
 from holdfast.features.project.state import (
@@ -192,7 +192,8 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
     if news.resolution is not None:
         # Set after the sums were made: a time in them would make every look a change.
         news.resolution.resolved_at = now
-    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid)
+    kept = kept_files(doc.project, doc.git, news.git) if news.git else None
+    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid, kept=kept)
     return [own_event(observed, now, project=doc.project)]
 
 
