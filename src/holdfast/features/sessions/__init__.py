@@ -9,6 +9,7 @@ from holdfast.features.sessions.jobs import process_turns, read_failures, read_t
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
+from holdfast.features.sessions.views.activity import daily_activity
 
 WATCH = "sessions.watch"
 WATCH_SECONDS = 5.0
@@ -17,7 +18,7 @@ UNRECORDED_SECONDS = 15.0
 
 FEATURE = Feature(
     name="sessions",
-    version=10,
+    version=11,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -50,7 +51,7 @@ FEATURE = Feature(
         "outline": lazy_function(__name__, "views.outline", "outline"),
         "moment": lazy_function(__name__, "views.outline", "moment"),
         "unrecorded": lazy_function(__name__, "unrecorded", "list_unrecorded"),
-        "activity": views.daily_activity,
+        "activity": daily_activity,
         "statusline": views.statusline,
         "export": lazy_function(__name__, "views.export", "export"),
         "table": lazy_function(__name__, "views.table", "table"),

@@ -118,6 +118,7 @@ class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
     place only."""
 
     open_gates: dict[str, Any] = {}
+    let_through: list[str] = []
 
 
 class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
