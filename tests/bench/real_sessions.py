@@ -34,7 +34,9 @@ def repositories() -> dict[str, list[RealSession]]:
     folder = os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
         return {}
-    found = {place.name: sorted(_sessions(place), key=lambda one: one.began) for place in sorted(Path(folder).iterdir())}
+    found = {
+        place.name: sorted(_sessions(place), key=lambda one: one.began) for place in sorted(Path(folder).iterdir())
+    }
     return {name: sessions for name, sessions in found.items() if sessions}
 
 

@@ -10,7 +10,7 @@ from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.memory.state import reducer as state
 
 _lazy = partial(lazy_function, __name__)
-"""Loaded on demand, because the index needs numpy and the model needs http."""
+"""Loaded on demand, because the index needs numpy."""
 
 COMMANDS = {
     "add": ANYONE,
@@ -42,15 +42,13 @@ FEATURE = Feature(
         "handoff": _lazy("commands", "hand_over"),
     },
     authority=COMMANDS,
-    views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
+    views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected")},
     enqueue=policy.enqueue,
     enqueues_for=state.ENQUEUED_FOR,
     jobs={
         policy.FIND_FILES: _lazy("jobs", "find_files"),
-        policy.BATCH: _lazy("jobs", "batch"),
-        policy.ASK: _lazy("jobs", "ask_model"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
     },
-    schedule={policy.BATCH: policy.BATCH_EVERY_S, policy.KEEP_INDEX: policy.KEEP_EVERY_S},
+    schedule={policy.KEEP_INDEX: policy.KEEP_EVERY_S},
     settings=MemorySettings,
 )

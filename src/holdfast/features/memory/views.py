@@ -14,9 +14,7 @@ from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery
 from holdfast.features.memory.index.catalogue import Entry, Hit, open_catalogue
 from holdfast.features.memory.policy import has_expired
-from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.state import documents, lookup
-from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
 from holdfast.features.memory.state.lookup import text_of
 from holdfast.features.memory.state.session_state import memory_contexts
 
@@ -185,16 +183,3 @@ def _injection_rows(event: Event) -> Iterator[dict[str, Any]]:
             "seq": event.seq, "at": event.at, "session": event.session, "moment": data.of_kind,
             "source": context.source, "text": context.text, "tokens": context.tokens,
         }  # fmt: skip
-
-
-def meter(call: Call) -> dict[str, Any]:
-    """What the model cost today and before, and what waits for it; zero if none is enabled."""
-    model = settings_or_default(call.settings).model
-    waiting = [queue for _, queue in QUEUE.list(call.reader, status=WAITING, limit=MOST)]
-    failing = [queue for queue in waiting if queue.error]
-    return {
-        "use": model.use, "name": model.name, "url": model.url,
-        **meter_view(METER.load(call.reader, METER_REF.key), call.now, model.daily_tokens),
-        "waiting": sum(queue.waiting for queue in waiting), "error": failing[0].error if failing else "",
-        "next_at": min((queue.next_at for queue in failing), default=0),
-    }  # fmt: skip

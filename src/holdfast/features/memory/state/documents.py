@@ -16,9 +16,8 @@ from holdfast.core.ports import Ref
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
 SUMMARY = "session_summary"
-USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
-"""Whose words: a person's; the agent's; ours about commands and files; a tool's, file's or page's; the model's that
-read the turn."""
+USER, AGENT, DEED, OUTSIDE = "user", "agent", "deed", "outside"
+"""Whose words: a person's; the agent's; ours about commands and files; a tool's, file's or page's."""
 # Only these are injected without a person vouching for them.
 TRUSTED = (USER, DEED)
 ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
@@ -135,7 +134,6 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     """This event ended it."""
     previous: Turn | None = None
     """A turn whose end was never reported, ended by this event."""
-    queued: int = 0
     tasks: dict[str, str] = {}
     todos: list[str] = []
     commands: dict[str, int] = {}

@@ -12,24 +12,21 @@ from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
 from holdfast.features.memory.state import documents, session_state
-from holdfast.features.memory.state import llm_state as model_state
 from holdfast.features.memory.state.words import search_terms
 
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
-_OF_MODEL = (memory_events.TurnQueued, memory_events.ModelAsked, memory_events.ModelCallEnded)
 DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND}
-_WITH_JOBS = (memory_events.RememberedPayload, *_OF_MODEL)
-ENQUEUED_FOR = frozenset(kind for kind, payload in KINDS.items() if issubclass(payload, _WITH_JOBS))
+ENQUEUED_FOR = frozenset(
+    kind for kind, payload in KINDS.items() if issubclass(payload, memory_events.RememberedPayload)
+)
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 DOCUMENTS = (
     documents.OBSERVATION,
     documents.SESSION,
     documents.PROJECT,
     documents.PLACE,
-    model_state.METER,
-    model_state.QUEUE,
 )
 
 
@@ -41,8 +38,6 @@ def keys(event: Event) -> Iterable[Ref]:
         return
     if event.session and kind in session_state.STEPS:
         yield documents.session_ref(event.session)
-    if isinstance(data, _OF_MODEL):
-        yield from model_state.keys(event)
     if isinstance(data, memory_events.MemoryPayload) and kind in OBSERVATION_STEPS:
         yield from map(documents.observation_ref, dict.fromkeys(_named_ids(data)))
     if event.project:
@@ -77,9 +72,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Any:
         return _reduce_place(doc, event)
     if ref.kind == documents.PROJECT.kind:
         return _reduce_project(doc, event)
-    return (
-        session_state.reduce(doc, event) if ref.kind == documents.SESSION.kind else model_state.reduce(doc, event, ref)
-    )
+    return session_state.reduce(doc, event)
 
 
 def _reduce_place(doc: documents.FolderRepository | None, event: Event) -> documents.FolderRepository:
@@ -92,8 +85,7 @@ def _reduce_place(doc: documents.FolderRepository | None, event: Event) -> docum
 def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
     if isinstance(doc, documents.Observation):
         return doc.place, doc.status, doc.at
-    status = doc.status if isinstance(doc, model_state.Queue) else ""
-    return getattr(doc, "project", ""), status, doc.at
+    return getattr(doc, "project", ""), "", doc.at
 
 
 def _apply_observed(doc: documents.Observation | None, event: Event, identity: str) -> documents.Observation | None:

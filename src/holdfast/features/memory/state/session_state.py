@@ -19,7 +19,7 @@ from holdfast.core.kinds.agent_events import (
     TurnFailed,
 )
 from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
-from holdfast.core.kinds.memory_events import MemoryPayload, RememberedPayload, TurnQueued
+from holdfast.core.kinds.memory_events import MemoryPayload, RememberedPayload
 from holdfast.core.kinds.session_events import SessionLinked, ToolExitRead, TurnAnswerRead
 from holdfast.features.memory.policy import turn_rules
 from holdfast.features.memory.state import documents
@@ -219,11 +219,6 @@ def _memory_gone(doc: documents.MemorySession, event: Event) -> documents.Memory
     return replace(doc, own=remaining) if len(remaining) < len(doc.own) else doc
 
 
-def _apply_queued(doc: documents.MemorySession, event: Event) -> documents.MemorySession:
-    data: TurnQueued = event.data
-    return replace(doc, queued=data.turn)
-
-
 def _apply_compact_start(doc: documents.MemorySession, _event: Event) -> documents.MemorySession:
     """The state before the agent summarises it."""
     # Without an earlier snapshot, which `before_compaction` would prefer.
@@ -277,7 +272,6 @@ STEPS: dict[str, Step] = {
     "memory.observed": _apply_observed,
     "memory.forgotten": _memory_gone,
     "memory.ended": _memory_gone,
-    "memory.queued": _apply_queued,
     "decision.made": _apply_injected,
 }
 ENDS = frozenset(("prompt.submitted", "turn.ended", "turn.interrupted", "turn.failed")) | SESSION_ENDS
