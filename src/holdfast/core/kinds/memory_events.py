@@ -87,3 +87,15 @@ class WorkHandedOver(MemoryPayload):
     """A session's work was made ready for another agent."""
 
     text: str = ""
+
+
+@event_kind("memory.quirk_edited")
+class QuirkEdited(MemoryPayload):
+    """A person wrote what to use instead where a quirk of the place gets in the way."""
+
+    instead: str = ""
+
+
+@event_kind("memory.quirk_forgotten")
+class QuirkForgotten(MemoryPayload):
+    """A person had a quirk of the place forgotten; it is not learned again."""

@@ -12,8 +12,9 @@ from holdfast.core.feature import Call, CommandResult
 from holdfast.core.kinds import memory_events
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.policy import contradicted_ids, handoff, remembered_payload, superseded_ids
-from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.policy import handoff
+from holdfast.features.memory.policy.candidate import Candidate
+from holdfast.features.memory.policy.learn import contradicted_ids, remembered_payload, superseded_ids
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.state import documents, lookup
 from holdfast.features.memory.state.words import files_in

@@ -5,19 +5,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.core.document import with_newest
 from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, MEMORY_KINDS, memory_events
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
-from holdfast.features.memory.state import documents, session_state
+from holdfast.features.memory.state import documents, quirk_book, session_state
 from holdfast.features.memory.state.words import search_terms
 
-MOST_TERMS = 60
+MOST_TERMS, MOST_OVERRULED, MOST_RECENT = 60, 40, 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
-SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
-DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND}
+SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "session.summarised"))
+DERIVED_FROM = frozenset(("prompt.submitted", SessionSummarised.KIND))
 ENQUEUED_FOR = frozenset(
     kind for kind, payload in KINDS.items() if issubclass(payload, memory_events.RememberedPayload)
 )
@@ -27,6 +28,8 @@ DOCUMENTS = (
     documents.SESSION,
     documents.PROJECT,
     documents.PLACE,
+    documents.RECENT,
+    quirk_book.QUIRKS,
 )
 
 
@@ -49,6 +52,10 @@ def _place_keys(event: Event) -> Iterable[Ref]:
         yield documents.place_ref(event.project)
     if event.kind in PROJECT_STEPS:
         yield documents.project_ref(documents.place_of(event))
+    if event.kind == "prompt.submitted" and event.session:
+        yield documents.recent_ref(documents.place_of(event))
+    if event.kind in quirk_book.STEPS and (event.kind not in quirk_book.TOOL_ENDS or quirk_book.touches_quirks(event)):
+        yield quirk_book.quirks_ref(documents.place_of(event))
 
 
 def _named_ids(data: memory_events.MemoryPayload) -> Iterable[str]:
@@ -72,7 +79,18 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Any:
         return _reduce_place(doc, event)
     if ref.kind == documents.PROJECT.kind:
         return _reduce_project(doc, event)
+    if ref.kind == documents.RECENT.kind:
+        return _reduce_recent(doc, event)
+    if ref.kind == quirk_book.QUIRKS.kind:
+        return quirk_book.reduce(doc, event)
     return session_state.reduce(doc, event)
+
+
+def _reduce_recent(doc: documents.RecentSessions | None, event: Event) -> documents.RecentSessions | None:
+    before = doc or documents.RecentSessions(project=event.project)
+    if event.data.lane or next(reversed(before.sessions), "") == event.session:
+        return doc
+    return replace(before, sessions=with_newest(before.sessions, event.session, event.seq, MOST_RECENT), at=event.at)
 
 
 def _reduce_place(doc: documents.FolderRepository | None, event: Event) -> documents.FolderRepository:
@@ -215,7 +233,12 @@ def _item_observed(doc: documents.ProjectMemory, event: Event) -> documents.Proj
         return doc
     gone = {data.id, *data.supersedes, *_summaries_quoting(doc, data.supersedes)}
     item = _new_item(event, data) if existing is None else replace(existing, times=existing.times + 1, at=event.at)
-    return replace(doc, items=_best_items([*(i for i in doc.items if i.id not in gone), item], event.at))
+    said = [
+        known.text.lower() for known in doc.items if known.id in data.supersedes and known.type != documents.SUMMARY
+    ]
+    overruled = [*(words for words in doc.overruled if words not in item.text.lower()), *said][-MOST_OVERRULED:]
+    items = _best_items([*(i for i in doc.items if i.id not in gone), item], event.at)
+    return replace(doc, items=items, overruled=overruled)
 
 
 def _summaries_quoting(doc: documents.ProjectMemory, superseded: Sequence[str]) -> list[str]:
@@ -229,7 +252,7 @@ def _new_item(event: Event, data: memory_events.RememberedPayload) -> documents.
     # Without an origin it counts as untrusted (OUTSIDE).
     return documents.ProjectItem(
         id=data.id, type=data.type, text=text, origin=data.origin or documents.OUTSIDE, importance=data.importance or 1,
-        files=files, at=event.at, session=event.session, pinned=data.pinned,
+        files=files, at=event.at, seq=max(data.evidence, default=0), session=event.session, pinned=data.pinned,
         words_of=documents.one_line(data.words_of, LONGEST_NAME),
         terms=list(dict.fromkeys(search_terms(f"{text} {' '.join(files)}")))[:MOST_TERMS],
     )  # fmt: skip
