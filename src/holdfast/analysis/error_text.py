@@ -99,20 +99,19 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("permission", r"(?P<about>operation not permitted|permission denied|EACCES|EPERM|read-only file system)"),
         ("hook", r"(?P<about>hook declined|(?:pre-commit|pre-push|commit-msg|prepare-commit-msg)[ \w]*hook)[^\n]{0,40}"
                  r"(?:fail|declin|reject|exit|error)|husky - .*hook exited"),
-        ("skill", r"^(?:Unknown skill: |Agent type ')(?P<about>[\w:-]+)"),
     )
 )  # fmt: skip
 # Where the same words mean something else in another program, the program is a part of it.
 _OF_PROGRAM = frozenset(("flag", "subcommand", "arguments", "quoting", "login", "network", "permission", "glob"))
 # They answer a question by failing.
 _PROBE = lazy_pattern(r"(?:^|[;&|]\s*)(?:which|type|command -v|whereis|test|\[)\s")
-_LEAD = lazy_pattern(r"^(?:cd|export|source|set|sudo|time|env|nohup|timeout(?: \d+\w?)?)\b")
+_LEAD = lazy_pattern(r"^(?:cd|export|source|set|sudo|time|env|nohup|which|command|sleep|timeout(?: \d+\w?)?)\b")
 _HELP = lazy_pattern(r"\s--?h(?:elp)?\b")
 
 
 def trouble_of(command: str, text: str) -> Trouble | None:
     """What is wrong with the place, if that is why the command failed. Tests, linters and builds are not asked about."""
-    if _PROBE.search(command[:200]) or _HELP.search(command):
+    if _PROBE.search(command[:200]) or asks_for_help(command):
         return None
     for line in _printed_lines(text):
         bare = _SHELL_PREFIX.sub("", line)
@@ -130,10 +129,19 @@ def _subject(kind: str, match: re.Match[str], command: str) -> str:
     return f"{program_of(command)} {named.lower()}".strip() if kind in _OF_PROGRAM else named.lower()
 
 
+def asks_for_help(command: str) -> bool:
+    return bool(_HELP.search(command))
+
+
+def is_preparation(part: str) -> bool:
+    """Changes the folder or a variable, or only looks for a program."""
+    return bool(_LEAD.match(part))
+
+
 def program_of(command: str) -> str:
     """The first word of the last simple command that is more than preparation."""
     for part in re.split(r"\s*(?:&&|\|\||[;|\n])\s*", command[:2_000]):
         words = [word for word in part.split() if "=" not in word or word.startswith("-")]
-        if words and not _LEAD.match(part):
+        if words and not is_preparation(part):
             return words[0].rpartition("/")[2]
     return ""

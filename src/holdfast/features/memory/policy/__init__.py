@@ -65,6 +65,7 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         return
     if data.source == "compact":
         yield from _put_back(state, doc, settings)
+        items = [item for item in items if not (doc and _has_words(doc.summary, item.text))]
     else:
         for context in _handed_over(state, event):
             yield context
@@ -78,6 +79,12 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
 def _learned_since(items: Sequence[documents.ProjectItem], doc: documents.MemorySession) -> list[documents.ProjectItem]:
     """What other sessions learned."""
     return [item for item in items if item.session != doc.id and item.at > doc.left_at]
+
+
+def _has_words(summary: str, text: str) -> bool:
+    from holdfast.features.memory.policy.compaction import has_words
+
+    return has_words(summary, text)
 
 
 def _put_back(state: State, doc: documents.MemorySession | None, settings: MemorySettings) -> Iterator[Context]:
@@ -95,7 +102,7 @@ def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterat
     if data.synthetic or data.lane or not event.session:
         return
     items = _injectable_items(state, event)
-    fitting = fitting_items(data.prompt, [item for item in items if item.seq != event.seq], event.at)
+    fitting = fitting_items(data.prompt, items, event.at)
     yield from _memory_context(fitting[:PROMPT_ITEMS], settings.prompt_tokens)
     yield from earlier_work(state, event, items)
 
@@ -144,8 +151,14 @@ def _injectable_items(state: State, event: Event) -> list[documents.ProjectItem]
         if item.id not in shown
         and is_injectable(item)
         and not has_expired(item, today)
-        and not (item.type == documents.SUMMARY and item.session == event.session)
+        and not (item.session == event.session and _still_in_conversation(event, item))
     ]
+
+
+def _still_in_conversation(event: Event, item: documents.ProjectItem) -> bool:
+    """A session's own words are, until a compaction; its own summary is never told to it."""
+    compacted = isinstance(event.data, SessionStarted) and event.data.source == "compact"
+    return bool(item.session) and (item.type == documents.SUMMARY or not compacted)
 
 
 def _quotes_overruled(memory: documents.ProjectMemory, item: documents.ProjectItem) -> bool:

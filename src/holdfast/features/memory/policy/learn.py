@@ -17,6 +17,7 @@ from holdfast.features.memory.state import documents
 from holdfast.features.memory.validity import end_of, replaces, subject_words
 
 MOST_SUPERSEDED = 5
+PLANNING_CAP, HIGHEST = 5, 10
 UNFINISHED, FINISHED = 5, 3
 """Importance of a session's summary. Only one that left something unfinished is injected."""
 # Of the subject words of both corrections; sessions in which the earlier one is looked for.
@@ -32,7 +33,10 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
     if isinstance(event.data, SessionSummarised):
         yield from observed_events(state, event, [_summary_candidate(event.data, event.seq)])
     elif isinstance(event.data, PromptSubmitted) and event.session and not (event.data.lane or event.data.synthetic):
-        yield from observed_events(state, event, _said(state, event, event.data.prompt))
+        # In plan mode nothing was done yet, so statements weigh less.
+        most = PLANNING_CAP if event.data.mode == "plan" else HIGHEST
+        said = list(_said(state, event, event.data.prompt))[: documents.MOST_PER_TURN]
+        yield from observed_events(state, event, [replace(one, importance=min(one.importance, most)) for one in said])
 
 
 def _said(state: State, event: Event, prompt: str) -> Iterator[Candidate]:

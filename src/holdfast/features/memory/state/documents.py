@@ -167,8 +167,6 @@ class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     pinned: bool = False
     promoted: bool = False
     terms: list[str] = []
-    seq: int = 0
-    """The last event it rests on."""
 
 
 class Handoff(msgspec.Struct, kw_only=True, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.analysis.error_text import Trouble, program_of, trouble_of
+from holdfast.analysis.error_text import Trouble, asks_for_help, is_preparation, program_of, trouble_of
 from holdfast.core.checks import Verdict
 from holdfast.core.document import DocumentType, with_newest, without_keys
 from holdfast.core.event import Event
@@ -24,9 +24,14 @@ LEAST_SESSIONS = 2
 """An error of one session may be its own fault."""
 NEAR = 5
 """After more commands than this a similar one is no answer to the error."""
+_JOINT = lazy_pattern(r"\s*(?:&&|;)\s+")
 _WORD = lazy_pattern(r"[^\s'\"`|;&()]+")
 # Kinds in which another program is the answer, so the program may differ.
-_REPLACES_PROGRAM = frozenset(("command", "module", "skill", "permission", "network"))
+_REPLACES_PROGRAM = frozenset(("command", "module", "permission", "network"))
+REMEDIES = {"glob": "quote words with ? * [ ], which this shell expands"}
+"""Where the kind of error alone says what to do."""
+_INSTALLS = lazy_pattern(r"\b(?:install|add|i)\b")
+_VERSION = "0123456789."
 
 
 class Quirk(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -42,6 +47,10 @@ class Quirk(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     sessions: list[str] = []
     times: int = 0
     at: int = 0
+
+    @property
+    def remedy(self) -> str:
+        return self.instead or REMEDIES.get(self.kind, "")
 
 
 class Pending(msgspec.Struct, frozen=True, array_like=True):
@@ -78,7 +87,7 @@ def quirks_ref(location: str) -> Ref:
 
 def touches_quirks(event: Event) -> bool:
     data = event.data
-    return isinstance(data, ToolEndPayload) and data.action in ("shell", "skill") and bool(event.session)
+    return isinstance(data, ToolEndPayload) and data.action == "shell" and bool(event.session)
 
 
 def reduce(doc: QuirkBook | None, event: Event) -> QuirkBook | None:
@@ -122,7 +131,7 @@ def _apply_tool_end(doc: QuirkBook, event: Event) -> QuirkBook:
     this = quirk_id(place_of(event), trouble.kind, trouble.about)
     if this in doc.forgotten:
         return doc
-    command = one_line(data.command or data.skill, COMMAND)
+    command = told_command(data.command)
     quirk = doc.quirks.get(this) or Quirk(id=this, kind=trouble.kind, about=trouble.about, line=trouble.line[:LINE])
     seen = quirk.sessions if event.session in quirk.sessions else [*quirk.sessions, event.session][-MOST_SESSIONS:]
     quirk = replace(quirk, command=command, sessions=seen, times=quirk.times + 1, at=event.at)
@@ -140,7 +149,7 @@ def _try_answer(doc: QuirkBook, event: Event, waiting: Pending) -> QuirkBook:
     quirk = doc.quirks.get(waiting.quirk)
     if quirk is None or waiting.since >= NEAR:
         return replace(doc, pending=others)
-    command = one_line(data.command or data.skill, COMMAND)
+    command = told_command(data.command)
     if has_failed(event) or not is_answer(quirk, waiting.command, command):
         since = Pending(waiting.quirk, waiting.command, waiting.since + 1)
         return replace(doc, pending={**others, event.session: since})
@@ -148,18 +157,40 @@ def _try_answer(doc: QuirkBook, event: Event, waiting: Pending) -> QuirkBook:
     return replace(doc, pending=others, quirks={**doc.quirks, quirk.id: answered})
 
 
+def told_command(command: str) -> str:
+    """Its first line, without what only prepares it."""
+    line = command.strip().split("\n")[0][: 4 * COMMAND]
+    while (joint := _JOINT.search(line)) and is_preparation(line[: joint.start()]):
+        line = line[joint.end() :]
+    return one_line(line, COMMAND)
+
+
 def is_answer(quirk: Quirk, failed: str, worked: str) -> bool:
     """Whether it does the same in another way: without the flag, quoted, by another program."""
-    if failed == worked or "…" in worked:
-        return False
     one, other = _words(failed), _words(worked)
+    if failed == worked or not other or asks_for_help(worked):
+        return False
+    if quirk.kind == "module" and quirk.about.partition(".")[0] in other and _INSTALLS.search(worked):
+        return True
+    program, instead = program_of(failed), program_of(worked)
     shared = len(one & other)
     if quirk.kind in _REPLACES_PROGRAM:
-        return shared * 2 >= min(len(one), len(other)) and program_of(failed) != program_of(worked)
+        same = program.rstrip(_VERSION) == instead.rstrip(_VERSION)
+        return (same and one.isdisjoint(_full_programs(worked))) or (
+            program != instead and shared * 2 >= min(len(one), len(other))
+        )
     offending = quirk.about.rpartition(" ")[2]
     if quirk.kind in ("flag", "subcommand") and offending in other:
         return False
-    return program_of(failed) == program_of(worked) and shared * 3 >= max(len(one), len(other))
+    if quirk.kind == "glob" and not any(set(offending) & set(word) for word in one & other):
+        return False
+    return program == instead and shared * 3 >= max(len(one), len(other))
+
+
+def _full_programs(command: str) -> frozenset[str]:
+    """The words of a command that name its program, with their folders."""
+    name = program_of(command)
+    return frozenset(word for word in _words(command) if word.rpartition("/")[2] == name)
 
 
 def _words(command: str) -> frozenset[str]:
@@ -168,7 +199,7 @@ def _words(command: str) -> frozenset[str]:
 
 def is_known(quirk: Quirk) -> bool:
     """Worth a line: it happened in several sessions, and something worked instead."""
-    return bool(quirk.instead) and (quirk.edited or len(quirk.sessions) >= LEAST_SESSIONS)
+    return bool(quirk.remedy) and (quirk.edited or len(quirk.sessions) >= LEAST_SESSIONS)
 
 
 def _apply_edited(doc: QuirkBook, event: Event) -> QuirkBook:
@@ -202,7 +233,8 @@ STEPS: dict[str, Step] = {
 def quirk_line(quirk: Quirk) -> str:
     """One line, as the agent is told."""
     often = f"{len(quirk.sessions)} sessions" if len(quirk.sessions) > 1 else "an earlier session"
-    what = f"use: {quirk.instead}" if quirk.edited else f"what worked then: `{quirk.instead}`"
+    worked = f"what worked then: `{quirk.instead}`" if quirk.instead else quirk.remedy
+    what = quirk.instead if quirk.edited else worked
     return f"Known here ({often}): {one_line(quirk.line, 110)} → {what} [{quirk.id}]"
 
 

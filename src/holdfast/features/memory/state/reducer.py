@@ -252,7 +252,7 @@ def _new_item(event: Event, data: memory_events.RememberedPayload) -> documents.
     # Without an origin it counts as untrusted (OUTSIDE).
     return documents.ProjectItem(
         id=data.id, type=data.type, text=text, origin=data.origin or documents.OUTSIDE, importance=data.importance or 1,
-        files=files, at=event.at, seq=max(data.evidence, default=0), session=event.session, pinned=data.pinned,
+        files=files, at=event.at, session=event.session, pinned=data.pinned,
         words_of=documents.one_line(data.words_of, LONGEST_NAME),
         terms=list(dict.fromkeys(search_terms(f"{text} {' '.join(files)}")))[:MOST_TERMS],
     )  # fmt: skip
