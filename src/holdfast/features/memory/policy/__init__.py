@@ -11,7 +11,7 @@ from holdfast.core.job import Job
 from holdfast.core.kinds import memory_events
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, ToolPayload
 from holdfast.core.text import estimate_tokens, sanitise_line
-from holdfast.features.memory.policy.earlier_work import earlier_work
+from holdfast.features.memory.policy.earlier_work import find_earlier_work
 from holdfast.features.memory.policy.learn import derive as derive
 from holdfast.features.memory.settings import MemorySettings, settings_or_default
 from holdfast.features.memory.state import documents, quirk_book
@@ -104,7 +104,7 @@ def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterat
     items = _injectable_items(state, event)
     fitting = fitting_items(data.prompt, items, event.at)
     yield from _memory_context(fitting[:PROMPT_ITEMS], settings.prompt_tokens)
-    yield from earlier_work(state, event, items)
+    yield from find_earlier_work(state, event, items)
 
 
 def _after_failure(state: State, event: Event, _settings: MemorySettings) -> Iterator[Context]:

@@ -21,6 +21,7 @@ from holdfast.features.memory.state.words import plain_words, stem_word
 MOST_FILES = 5
 # Among the contexts of all features.
 WEIGHT, HEAVY = 55, 80
+FADING = 2 * DAY
 LEAST_SESSIONS = 2
 """One session says nothing of what usually goes together."""
 # Weights of what says that a file is needed, chosen by `make bench ONLY=start`.
@@ -41,7 +42,7 @@ ABOUT_PLAN = "This plan was made in session {session}{files}. Details: holdfast 
 LONGEST_SUMMARY = 300
 
 
-def earlier_work(state: State, event: Event, items: Sequence[ProjectItem]) -> Iterator[Context]:
+def find_earlier_work(state: State, event: Event, items: Sequence[ProjectItem]) -> Iterator[Context]:
     """For the first prompt of a new session; nothing where nothing fits. `items`: what may be told here."""
     doc = documents.session_of(state, event.session)
     if doc is None or doc.prompts > 1 or doc.went_on or event.data.synthetic:
@@ -125,7 +126,7 @@ class LikelyFiles:
         uses: dict[str, float] = defaultdict(float)
         for doc in self.recent:
             same = doc.branch == self.branch and self.branch not in MAIN_BRANCHES
-            weight = math.exp(-max(0, self.at - doc.at) / DAY) * (1 + SAME_BRANCH * same)
+            weight = math.exp(-max(0, self.at - doc.at) / FADING) * (1 + SAME_BRANCH * same)
             for name, times in doc.files.items():
                 uses[name] += times * weight
         return uses
