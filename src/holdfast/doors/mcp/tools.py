@@ -61,6 +61,18 @@ class AddMemory(Arguments, kw_only=True):
     files: Annotated[list[Text], Meta(max_length=20)] = []
 
 
+class SessionName(Arguments, kw_only=True):
+    session: Annotated[str, Meta(max_length=200)] = ""
+
+
+class ErrorText(Arguments, kw_only=True):
+    error: Annotated[str, Meta(min_length=1)]
+
+
+class CheckName(Arguments, kw_only=True):
+    kind: Annotated[str, Meta(max_length=20, description="test, lint, types, format or build")]
+
+
 class AcquireLease(Arguments, kw_only=True):
     name: Name
     wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0
@@ -244,7 +256,7 @@ def _memory_row(doc: dict[str, Any]) -> Row:
 
 
 def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
-    statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
+    statements = context.view("memory.around", id=args.id, limit=args.limit, by="agent")["said"]
     return page_answer(_said_row(one["id"], one) for one in statements)
 
 
@@ -259,7 +271,7 @@ def _kind_name(kind: str) -> str:
 
 
 def show_memory(args: MemoryId, context: Context) -> Answer:
-    doc = context.view("memory.show", id=args.id)
+    doc = context.view("memory.show", id=args.id, by="agent")
     evidence = [_said_row(f"e{one['seq']}", one) for one in doc["evidence"]]
     row, origin, replaced_by = _memory_row(doc), doc.get("origin", ""), doc.get("superseded_by", "")
     data = {**msgspec.to_builtins(row), "by": origin, "files": doc.get("files", [])}
@@ -268,6 +280,39 @@ def show_memory(args: MemoryId, context: Context) -> Answer:
     by += f"\nno longer holds, see: {replaced_by}" if replaced_by else ""
     lines = [f"{row.id} | {row.at} | {row.type}, {row.status}{by}\n{doc['text']}", *map(format_row, evidence)]
     return Answer("\n".join(lines), data)
+
+
+LONGEST_ERROR = 100_000
+"""Characters of an error text; of a longer one both ends are read."""
+
+
+def recall_session(args: SessionName, context: Context) -> Answer:
+    answer = context.view("memory.recall", session=args.session)
+    return Answer(answer["text"] or "Nothing was recorded in this session yet.", answer)
+
+
+def find_fix(args: ErrorText, context: Context) -> Answer:
+    text = args.error
+    if len(text) > LONGEST_ERROR:
+        text = f"{text[: LONGEST_ERROR // 2]}\n{text[-LONGEST_ERROR // 2 :]}"
+    answer = context.view("memory.fix", text=text)
+    lines = [line for one in answer["found"] for line in _fix_lines(one)]
+    return Answer("\n".join(lines) or "This error is not on record here.", answer)
+
+
+def _fix_lines(one: dict[str, Any]) -> Iterator[str]:
+    yield f"e{one['seq']} | {date_of(one['at'])} | `{one['command']}`: {one['line']}"
+    yield from (f"  then {step}" for step in one["followed"])
+    yield f"  worked: {one['worked']}" if one["worked"] else "  no similar command worked afterwards"
+
+
+def show_how(args: CheckName, context: Context) -> Answer:
+    answer = context.view("memory.how", kind=args.kind)
+    lines = [
+        f"{one['command']} | in {one['dir']} | passed {one['passed']}, failed {one['failed']}, last {date_of(one['at'])}"
+        for one in answer["commands"]
+    ]
+    return Answer("\n".join(lines) or f"No {args.kind} run that passed is known here.", answer)
 
 
 def add_memory(args: AddMemory, context: Context) -> Answer:
@@ -436,6 +481,9 @@ TOOLS = {
         Tool("memory_details", "One memory with its evidence.", MemoryId, show_memory),
         Tool("memory_add", "Note what later sessions must know. Your user's exact words count at once, yours once kept.",
              AddMemory, add_memory, ADDS),
+        Tool("recall", "Request, limits and exact commands of this session.", SessionName, recall_session),
+        Tool("fix", "Earlier occurrences of an error here, and what worked.", ErrorText, find_fix),
+        Tool("how", "Commands that passed here as test, lint or build.", CheckName, show_how),
         Tool("gates", "What must be done first, and how.", Paged, list_gates),
         Tool("tasks", "Open tasks, most urgent first.", Paged, list_tasks),
         Tool("state", "Branch, changes, tests, blockers now.", Arguments, show_state),

@@ -20,12 +20,14 @@ COMMANDS = {
     "drop": person("dropping a candidate"),
     "forget": person("forgetting a memory"),
     "handoff": ANYONE,
+    "quirk_edit": person("editing a quirk"),
+    "quirk_forget": person("forgetting a quirk"),
 }
 """Words that an agent adds are its own, never the user's."""
 
 FEATURE = Feature(
     name="memory",
-    version=8,
+    version=9,
     subscribed_kinds=state.SUBSCRIBED_KINDS,
     documents=state.DOCUMENTS,
     keys=state.keys,
@@ -40,9 +42,18 @@ FEATURE = Feature(
     commands={
         **{name: _lazy("commands", name) for name in ("add", "pin", "promote", "keep", "drop", "forget")},
         "handoff": _lazy("commands", "hand_over"),
+        "quirk_edit": _lazy("commands", "edit_quirk"),
+        "quirk_forget": _lazy("commands", "forget_quirk"),
     },
     authority=COMMANDS,
-    views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected")},
+    views={
+        **{
+            name: _lazy("views", name)
+            for name in ("search", "around", "show", "listed", "injected", "recall", "quirks")
+        },
+        "fix": _lazy("past_runs", "find_fix"),
+        "how": _lazy("past_runs", "how_to"),
+    },
     enqueue=policy.enqueue,
     enqueues_for=state.ENQUEUED_FOR,
     jobs={

@@ -239,4 +239,5 @@ def quirk_line(quirk: Quirk) -> str:
 
 
 def as_row(quirk: Quirk) -> dict[str, Any]:
-    return {**msgspec.to_builtins(quirk), "known": is_known(quirk), "seen_in": len(quirk.sessions)}
+    whole = msgspec.structs.asdict(quirk)
+    return {**whole, "advice": REMEDIES.get(quirk.kind, ""), "known": is_known(quirk), "seen_in": len(quirk.sessions)}
