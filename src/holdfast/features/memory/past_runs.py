@@ -35,18 +35,14 @@ def find_fix(call: Call) -> dict[str, Any]:
         raise CommandRefused("an error text is needed", fix='For example: holdfast fix "command not found: node"')
     wanted = wanted_signatures(text)
     projects = [""] if call.args.get("everywhere") else project_folders(call)
-    found: dict[int, tuple[Event, str]] = {}
-    for sign in wanted:
-        for event in _candidates(call, sign, projects):
-            if line := _matching_line(event, wanted):
-                found.setdefault(event.seq, (event, line))
-        if found:
-            break
-    newest = [found[seq] for seq in sorted(found, reverse=True)]
-    answers = [_answer_row(call, event, line) for event, line in _one_per_session(newest)]
+    found = {event.seq: event for sign in wanted for event in _candidates(call, sign, projects)}
+    matches = [(event, lines) for event in found.values() if (lines := _matching_lines(event, wanted))]
+    # Those that share most with the question, then the newest.
+    matches.sort(key=lambda match: (-len(match[1]), -match[0].seq))
+    answers = [_answer_row(call, event, lines[0]) for event, lines in _one_per_session(matches)]
     # An answer that tells what worked comes before one that does not.
     answers.sort(key=lambda row: not row["worked"])
-    return {"signature": wanted[0] if wanted else "", "seen": len(found), "found": answers[:MOST_ANSWERS]}
+    return {"signature": wanted[0] if wanted else "", "seen": len(matches), "found": answers}
 
 
 def wanted_signatures(text: str) -> list[str]:
@@ -79,15 +75,18 @@ def _candidates(call: Call, sign: str, projects: Sequence[str]) -> Iterator[Even
                 yield event
 
 
-def _matching_line(event: Event, wanted: Iterable[str]) -> str:
+def _matching_lines(event: Event, wanted: Iterable[str]) -> list[str]:
     data: ToolEndPayload = event.data
     text = data.error or data.output
     lines = {signature(line): line for line in error_lines(text)} or {signature(first_error(text)): first_error(text)}
-    return next((lines[sign] for sign in wanted if sign in lines), "")
+    return [lines[sign] for sign in wanted if sign in lines]
 
 
-def _one_per_session(newest: Iterable[tuple[Event, str]]) -> list[tuple[Event, str]]:
-    return list({event.session: (event, line) for event, line in newest}.values())[: 2 * MOST_ANSWERS]
+def _one_per_session(matches: Iterable[tuple[Event, list[str]]]) -> list[tuple[Event, list[str]]]:
+    best: dict[str, tuple[Event, list[str]]] = {}
+    for event, lines in matches:
+        best.setdefault(event.session, (event, lines))
+    return list(best.values())[:MOST_ANSWERS]
 
 
 def _answer_row(call: Call, event: Event, line: str) -> dict[str, Any]:
