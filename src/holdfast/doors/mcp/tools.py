@@ -61,18 +61,6 @@ class AddMemory(Arguments, kw_only=True):
     files: Annotated[list[Text], Meta(max_length=20)] = []
 
 
-class SessionName(Arguments, kw_only=True):
-    session: Annotated[str, Meta(max_length=200)] = ""
-
-
-class ErrorText(Arguments, kw_only=True):
-    error: Annotated[str, Meta(min_length=1)]
-
-
-class CheckName(Arguments, kw_only=True):
-    kind: Annotated[str, Meta(max_length=20, description="test, lint, types, format or build")]
-
-
 class AcquireLease(Arguments, kw_only=True):
     name: Name
     wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0
@@ -97,7 +85,9 @@ class SearchCode(Paged, kw_only=True):
 
 
 class SearchHistory(Paged, kw_only=True):
-    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    """An error text may be long."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=100_000)]
     tool: Text = ""
     file: Text = ""
     failed: bool = False
@@ -282,39 +272,6 @@ def show_memory(args: MemoryId, context: Context) -> Answer:
     return Answer("\n".join(lines), data)
 
 
-LONGEST_ERROR = 100_000
-"""Characters of an error text; of a longer one both ends are read."""
-
-
-def recall_session(args: SessionName, context: Context) -> Answer:
-    answer = context.view("memory.recall", session=args.session)
-    return Answer(answer["text"] or "Nothing was recorded in this session yet.", answer)
-
-
-def find_fix(args: ErrorText, context: Context) -> Answer:
-    text = args.error
-    if len(text) > LONGEST_ERROR:
-        text = f"{text[: LONGEST_ERROR // 2]}\n{text[-LONGEST_ERROR // 2 :]}"
-    answer = context.view("memory.fix", text=text)
-    lines = [line for one in answer["found"] for line in _fix_lines(one)]
-    return Answer("\n".join(lines) or "This error is not on record here.", answer)
-
-
-def _fix_lines(one: dict[str, Any]) -> Iterator[str]:
-    yield f"e{one['seq']} | {date_of(one['at'])} | `{one['command']}`: {one['line']}"
-    yield from (f"  then {step}" for step in one["followed"])
-    yield f"  worked: {one['worked']}" if one["worked"] else "  no similar command worked afterwards"
-
-
-def show_how(args: CheckName, context: Context) -> Answer:
-    answer = context.view("memory.how", kind=args.kind)
-    lines = [
-        f"{one['command']} | in {one['dir']} | passed {one['passed']}, failed {one['failed']}, last {date_of(one['at'])}"
-        for one in answer["commands"]
-    ]
-    return Answer("\n".join(lines) or f"No {args.kind} run that passed is known here.", answer)
-
-
 def add_memory(args: AddMemory, context: Context) -> Answer:
     doc = context.command("memory.add", text=args.text, type=args.type, files=args.files, by="agent")
     row = Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"])
@@ -435,6 +392,14 @@ def _symbol_rows(answer: dict[str, Any]) -> list[Row]:
 
 
 def search_history(args: SearchHistory, context: Context) -> Answer:
+    """`recall`, `fix ERROR TEXT` and `how KIND` are lookups, as on the command line."""
+    match args.query.split(maxsplit=1):
+        case ["recall"]:
+            return _recall(context)
+        case ["fix", error]:
+            return _fixes(error, context)
+        case ["how", kind]:
+            return _proven_commands(kind.strip(), context)
     criteria = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
     answer = context.view(
         "log.history", **criteria, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
@@ -445,6 +410,45 @@ def search_history(args: SearchHistory, context: Context) -> Answer:
         for hit in answer["hits"]
     ]  # fmt: skip
     return _slice_rows(rows, args, "No results.")
+
+
+def _recall(context: Context) -> Answer:
+    answer = context.view("memory.recall")
+    return page_answer([Row(answer["session"], text=answer["text"])] if answer["text"] else [], "", NO_MORE, whole=True)
+
+
+def _fixes(error: str, context: Context) -> Answer:
+    rows = [
+        Row(
+            f"e{one['seq']}",
+            date_of(one["at"]),
+            "worked" if one["worked"] else "not resolved",
+            "fix",
+            _fix_text(one),
+            one["session"],
+        )
+        for one in context.view("memory.fix", text=error)["found"]
+    ]
+    return page_answer(rows, "", "This error is not on record here.", whole=True)
+
+
+def _fix_text(one: dict[str, Any]) -> str:
+    steps = [f"`{one['command']}`: {one['line']}", *(f"then {step}" for step in one["followed"])]
+    return "\n".join([*steps, f"worked: `{one['worked']}`"] if one["worked"] else steps)
+
+
+def _proven_commands(kind: str, context: Context) -> Answer:
+    rows = [
+        Row(
+            one["command"],
+            date_of(one["at"]),
+            f"passed {one['passed']}, failed {one['failed']}",
+            kind,
+            f"in {one['dir']}",
+        )
+        for one in context.view("memory.how", kind=kind)["commands"]
+    ]
+    return page_answer(rows, "", f"No {kind} run that passed is known here.")
 
 
 def _short_date(at: Any) -> str:
@@ -475,26 +479,23 @@ class Tool(msgspec.Struct, frozen=True):
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("memory_search", "What was said and decided. Search before you ask.",
+        Tool("memory_search", "What was said and decided here.",
              SearchMemory, search_memory),
         Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
         Tool("memory_details", "One memory with its evidence.", MemoryId, show_memory),
-        Tool("memory_add", "Note what later sessions must know. Your user's exact words count at once, yours once kept.",
+        Tool("memory_add", "Note for later sessions. Your user's exact words count at once, yours once kept.",
              AddMemory, add_memory, ADDS),
-        Tool("recall", "Request, limits and exact commands of this session.", SessionName, recall_session),
-        Tool("fix", "Earlier occurrences of an error here, and what worked.", ErrorText, find_fix),
-        Tool("how", "Commands that passed here as test, lint or build.", CheckName, show_how),
         Tool("gates", "What must be done first, and how.", Paged, list_gates),
         Tool("tasks", "Open tasks, most urgent first.", Paged, list_tasks),
         Tool("state", "Branch, changes, tests, blockers now.", Arguments, show_state),
         Tool("leases", "Who holds which shared thing.", Paged, list_leases),
-        Tool("lease_acquire", "Hold a shared thing (a port) for a while.",
+        Tool("lease_acquire", "Hold a shared thing, as a port.",
              AcquireLease, acquire_lease_tool, ADDS),
         Tool("lease_release", "Give a lease back.", ReleaseLease, release_lease_tool, ADDS),
         Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
         Tool("uat_show", "One UAT run: steps, problems.", ShowRun, show_run),
         Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",
              SearchCode, search_code),
-        Tool("history", "What past sessions did.", SearchHistory, search_history),
+        Tool("history", "Past sessions; or: recall, fix ERROR, how test|lint|build.", SearchHistory, search_history),
     )
 }  # fmt: skip
