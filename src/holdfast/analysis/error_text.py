@@ -40,7 +40,8 @@ def error_lines(text: str) -> Iterator[str]:
 
 def _printed_lines(text: str) -> Iterator[str]:
     ends = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
-    for line in strip_controls(ends).split("\n")[:MOST_LINES]:
+    lines = strip_controls(ends).split("\n")
+    for line in lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES // 2], *lines[-MOST_LINES // 2 :]]:
         stripped = line[: 2 * LONGEST_LINE].strip()
         if stripped and not _WRAPPER.match(stripped):
             yield stripped.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")[:LONGEST_LINE]

@@ -1,6 +1,6 @@
 """Answers on request: earlier occurrences of an error and what followed, and commands proven by checks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ TOOL_ENDS = ("tool.finished", "tool.failed")
 MOST_LINES, MOST_WORDS, MOST_READ, MOST_ANSWERS = 6, 8, 150, 5
 # Events and steps after a failure; characters of a step.
 MOST_FOLLOWING, MOST_STEPS, STEP = 120, 6, 200
+LEAST_PART = 12
 MOST_CHECKS, MOST_COMMANDS, MOST_PLACES = 3_000, 2, 50
 _STABLE = lazy_pattern(r"<(?:path|url|id|n)>")
 KINDS = tuple(kind.value for kind in CheckKind)
@@ -79,7 +80,16 @@ def _matching_lines(event: Event, wanted: Iterable[str]) -> list[str]:
     data: ToolEndPayload = event.data
     text = data.error or data.output
     lines = {signature(line): line for line in error_lines(text)} or {signature(first_error(text)): first_error(text)}
-    return [lines[sign] for sign in wanted if sign in lines]
+    return [line for sign in wanted if (line := lines.get(sign) or _part_of(sign, lines))]
+
+
+def _part_of(sign: str, lines: Mapping[str, str]) -> str:
+    """People give a part of a line, or a line with its surroundings."""
+    if len(sign) < LEAST_PART:
+        return ""
+    return next(
+        (line for known, line in lines.items() if sign in known or (len(known) >= LEAST_PART and known in sign)), ""
+    )
 
 
 def _one_per_session(matches: Iterable[tuple[Event, list[str]]]) -> list[tuple[Event, list[str]]]:

@@ -236,7 +236,9 @@ def _item_observed(doc: documents.ProjectMemory, event: Event) -> documents.Proj
     said = [
         known.text.lower() for known in doc.items if known.id in data.supersedes and known.type != documents.SUMMARY
     ]
-    overruled = [*(words for words in doc.overruled if words not in item.text.lower()), *said][-MOST_OVERRULED:]
+    # Said again, it holds again; a summary says nothing.
+    again = "" if item.type == documents.SUMMARY else item.text.lower()
+    overruled = [*(words for words in doc.overruled if words not in again), *said][-MOST_OVERRULED:]
     items = _best_items([*(i for i in doc.items if i.id not in gone), item], event.at)
     return replace(doc, items=items, overruled=overruled)
 
