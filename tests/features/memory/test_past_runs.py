@@ -1,5 +1,7 @@
 """`fix` and `how`: on request, from what was recorded here."""
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,9 +72,8 @@ def test_a_text_of_a_megabyte_and_none_at_all(house: MemoryHarness) -> None:
 
 
 @pytest.mark.long
-def test_among_a_hundred_thousand_failures(house: MemoryHarness) -> None:
-    import time
-
+def test_among_a_hundred_thousand_failures(tmp_path: Path) -> None:
+    house = MemoryHarness(tmp_path)
     count = 100_000
     for start in range(0, count, 5_000):
         _stored(house, start)
@@ -82,6 +83,7 @@ def test_among_a_hundred_thousand_failures(house: MemoryHarness) -> None:
     assert house.view("fix", text=ERROR)["found"]
     assert house.view("fix", text="error: module 7 failed to load from disk")["seen"] > 0
     assert time.perf_counter() - began < 5
+    house.close()
 
 
 def _stored(house: MemoryHarness, start: int) -> None:
