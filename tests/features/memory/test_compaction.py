@@ -1,5 +1,6 @@
 """What is recalled after a compaction and on demand."""
 
+from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import own_event
@@ -113,3 +114,13 @@ def test_pasted_rules_are_neither_kept_nor_limits(house: MemoryHarness) -> None:
     house.turn(pasted)
     assert house.memories() == []
     assert "--force" not in compacted(house).partition("person said")[2]
+
+
+def test_excluded_commands_are_not_recalled(tmp_path: Path) -> None:
+    house = MemoryHarness(tmp_path, exclude_commands=["vault *"])
+    house.prompt(REQUEST)
+    house.ran("vault read secret/db")
+    house.ran("make test")
+    back = compacted(house)
+    assert "make test" in back and "vault" not in back
+    house.close()

@@ -17,6 +17,7 @@ from holdfast.features.memory.index.catalogue import Entry, Hit, open_catalogue
 from holdfast.features.memory.policy import has_expired
 from holdfast.features.memory.policy.compaction import recall_text
 from holdfast.features.memory.policy.handoff import gate_names
+from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.state import documents, lookup
 from holdfast.features.memory.state.lookup import text_of
 from holdfast.features.memory.state.quirk_book import QUIRKS, as_row, quirks_ref
@@ -214,7 +215,9 @@ def recall(call: Call) -> dict[str, Any]:
     if doc is None:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
     gates = gate_names(documents.SESSION_GATES.load(call.reader, session))
-    text = recall_text(msgspec.structs.replace(doc, summary=""), gates, compacted=False)
+    text = recall_text(
+        msgspec.structs.replace(doc, summary=""), gates, settings_or_default(call.settings), compacted=False
+    )
     return {"session": session, "project": doc.project, "text": text, "tokens": estimate_tokens(text)}
 
 

@@ -13,7 +13,7 @@ from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, To
 from holdfast.core.text import estimate_tokens, sanitise_line
 from holdfast.features.memory.policy.earlier_work import find_earlier_work
 from holdfast.features.memory.policy.learn import derive as derive
-from holdfast.features.memory.settings import MemorySettings, settings_or_default
+from holdfast.features.memory.settings import MemorySettings, is_excluded, settings_or_default
 from holdfast.features.memory.state import documents, quirk_book
 from holdfast.features.memory.state.reducer import is_injectable, item_worth
 from holdfast.features.memory.validity import end_of
@@ -92,7 +92,7 @@ def _put_back(state: State, doc: documents.MemorySession | None, settings: Memor
 
     if doc is not None:
         gates = handoff.gate_names(documents.SESSION_GATES.get(state, doc.id))
-        if text := compaction.recall_text(doc, gates, most=settings.start_tokens):
+        if text := compaction.recall_text(doc, gates, settings):
             yield Context(documents.PUT_BACK, text, HEAVY)
 
 
@@ -104,14 +104,16 @@ def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterat
     items = _injectable_items(state, event)
     fitting = fitting_items(data.prompt, items, event.at)
     yield from _memory_context(fitting[:PROMPT_ITEMS], settings.prompt_tokens)
-    yield from find_earlier_work(state, event, items)
+    yield from find_earlier_work(state, event, items, settings)
 
 
-def _after_failure(state: State, event: Event, _settings: MemorySettings) -> Iterator[Context]:
+def _after_failure(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     """A known quirk of the place, once a session: at the failure, or before the next call where that has no answer."""
     book = quirk_book.QUIRKS.get(state, quirk_book.quirks_ref(documents.place_of(event)).key)
     quirk = book.waiting_quirk(event.session) if book else None
-    if quirk and quirk_book.is_known(quirk) and quirk.id not in _shown_memories(state, event.session):
+    if quirk is None or not quirk_book.is_known(quirk) or is_excluded([], quirk.command, settings):
+        return
+    if quirk.id not in _shown_memories(state, event.session):
         yield Context(documents.QUIRK, quirk_book.quirk_line(quirk), HEAVY)
 
 

@@ -1,5 +1,6 @@
 """Finds the earlier work that a session's first prompt belongs to: its plan, the likely files, what was left unfinished."""
 
+import itertools
 import math
 import re
 from collections import Counter, defaultdict
@@ -13,6 +14,7 @@ from holdfast.core.feature import State
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.times import DAY
 from holdfast.features.memory.policy.learn import UNFINISHED
+from holdfast.features.memory.settings import DEFAULTS, MemorySettings, is_excluded
 from holdfast.features.memory.state import documents
 from holdfast.features.memory.state.documents import MemorySession, ProjectItem
 from holdfast.features.memory.state.session_state import plan_title, prompt_words
@@ -42,7 +44,9 @@ ABOUT_PLAN = "This plan was made in session {session}{files}. Details: holdfast 
 LONGEST_SUMMARY = 300
 
 
-def find_earlier_work(state: State, event: Event, items: Sequence[ProjectItem]) -> Iterator[Context]:
+def find_earlier_work(
+    state: State, event: Event, items: Sequence[ProjectItem], settings: MemorySettings
+) -> Iterator[Context]:
     """For the first prompt of a new session; nothing where nothing fits. `items`: what may be told here."""
     doc = documents.session_of(state, event.session)
     if doc is None or doc.prompts > 1 or doc.went_on or event.data.synthetic:
@@ -52,7 +56,7 @@ def find_earlier_work(state: State, event: Event, items: Sequence[ProjectItem]) 
     if _PLAN.match(prompt):
         yield from _plan_context(recent, prompt)
         return
-    ranked = LikelyFiles(prompt, event.at, doc.branch, recent)
+    ranked = LikelyFiles(prompt, event.at, doc.branch, recent, settings)
     unfinished = {
         item.session: item for item in items if item.type == documents.SUMMARY and item.importance == UNFINISHED
     }
@@ -104,11 +108,13 @@ class LikelyFiles:
     at: int
     branch: str
     recent: Sequence[MemorySession]
+    settings: MemorySettings = DEFAULTS
 
     def best(self, most: int) -> list[str]:
         """Without those that the prompt names: these the agent knows already."""
         ranked = sorted(self._scores, key=lambda name: (-self._scores[name], name))
-        return [name for name in ranked if name not in self._named][:most]
+        wanted = (name for name in ranked if name not in self._named and not is_excluded([name], "", self.settings))
+        return list(itertools.islice(wanted, most))
 
     def main_session(self, files: Sequence[str]) -> str:
         """The newest session that used most of these files."""
