@@ -46,11 +46,13 @@ _ABOUT_ANSWERS = lazy_pattern(
 
 
 _LIMIT = lazy_pattern(
-    r"\b(?:don'?t|do not|doesn'?t need|never|always|must|mustn'?t|only|should(?:n'?t)?|without|instead of|make sure|ensure|avoid"
-    r"|prefer|unless|not yet|no need|has to|have to|need to|let'?s not|stop|leave|keep|we (?:use|want|have no|can'?t|cannot)"
-    r"|you (?:can'?t|cannot|have no|may not)|i (?:want|don'?t|need|prefer|like)|nicht|nur|immer|sin|solo|nunca)\b",
+    r"\b(?:(?:do|did|does|should|would|must|can|is|was)(?:n'?t| not)|cannot|never|always|must|only|without|instead of|make sure|ensure"
+    r"|avoid|prefer|unless|not yet|no need|has to|have to|needs?(?: to)?|let'?s not|stop|leave|keep|skip|ignore|limit|at (?:most|least)"
+    r"|we (?:use|want|have no)|you (?:have no|may not)|i(?:'ll| will) do|i (?:want|need|prefer|like)|my \w+ (?:\w+ )?is"
+    r"|nicht|nur|immer|sin|solo|nunca)\b",
     re.IGNORECASE,
 )
+_CLAUSE_END = lazy_pattern(r"\.{2,}\s*|…\s*|;\s+")
 _CORRECTION = lazy_pattern(
     rf"{_OPENING}(?:again,?\s+|i (?:said|told you)\s+)*(?:don'?t|do not|never|always|stop|we (?:don'?t|never|always|use)|use)\s+\S+",
     re.IGNORECASE,
@@ -87,7 +89,8 @@ def own_sentences(prompt: str) -> Iterator[str]:
 
 def limits_in(prompt: str) -> list[str]:
     """What the person demands or rules out, word for word; of a prompt with pasted text only the lines they typed."""
-    typed = (one for one in own_sentences(prompt[:LONGEST_TYPED]) if len(one) <= LONGEST_LIMIT)
+    clauses = (part.strip() for one in own_sentences(prompt[:LONGEST_TYPED]) for part in _CLAUSE_END.split(one))
+    typed = (one for one in clauses if len(one) <= LONGEST_LIMIT and not one.endswith("?"))
     return [one for one in typed if _LIMIT.search(one) and INSTEAD not in one][:MOST_OF_PROMPT]
 
 

@@ -11,7 +11,7 @@ from holdfast.features.memory.state.words import search_terms
 MOST_TOKENS = 600
 """Of the whole text."""
 # Tokens of each part at most; what one does not use goes to the parts after it.
-REQUEST, LIMITS, STATE = 150, 110, 80
+REQUEST, LIMITS, STATE = 120, 180, 60
 NEWEST_FIRST = 240
 """A command loses weight with so many others used since."""
 STILL_THERE = 0.75
