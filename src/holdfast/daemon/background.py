@@ -3,6 +3,7 @@ rebuilds."""
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import StoreDamaged
@@ -64,7 +65,8 @@ class Background:
 
         assert feature.watch is not None
         try:
-            feature.watch(WatchCall(self._stopping, handle, report))
+            settings = partial(_section_of, daemon, feature.name)
+            feature.watch(WatchCall(self._stopping, handle, report, settings, daemon.paths.state, daemon.app.cipher))
         except Exception as error:
             report(error)
 
@@ -142,6 +144,10 @@ class Background:
         while not self._stopping.wait(5.0):
             self.housekeeping.round()
             self.upstream.check()
+
+
+def _section_of(daemon: "Daemon", name: str, project: str) -> Any:
+    return daemon.app.settings.for_project(project).get(name)
 
 
 def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:

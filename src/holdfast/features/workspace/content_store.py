@@ -294,11 +294,11 @@ class ContentStore:
         """The versions that only files of this folder have; its files and changes are forgotten."""
         here = (project, f"{project}/")
         where = "(root = ?1 or substr(root, 1, length(?2)) = ?2)"
-        rows = self._db.execute(
+        rows = self._rows(
             f"select id from files where {where} union select before from changes where {where}"
             f" union select after from changes where {where}",
             here,
-        ).fetchall()
+        )
         for table in ("files", "changes"):
             self._db.execute(f"delete from {table} where {where}", here)
         kept = {row[0] for row in self._rows("select id from files")}
