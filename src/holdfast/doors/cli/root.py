@@ -27,6 +27,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Work in a project": {
         "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
         "memory": "memory", "handoff": "memory", "index": "search", "lease": "project",
+        "undo": "undo", "rescue": "undo", "diff": "undo",
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",

@@ -1,7 +1,8 @@
 """Workspace: every version of an uncommitted file is kept, so that no work is ever lost."""
 
+from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
-from holdfast.features.workspace import observe
+from holdfast.features.workspace import commands, observe, rescues, views
 from holdfast.features.workspace.settings import WorkspaceSettings
 
 FEATURE = Feature(
@@ -12,5 +13,19 @@ FEATURE = Feature(
     before_answer=observe.WORKSPACE.before_answer,
     answers_after=frozenset(("tool.started",)),
     watch=observe.WORKSPACE.watch,
+    commands={"undo": commands.undo, "rescue": commands.rescue},
+    authority={
+        "undo": Authority(Who.OWN_SESSION, "undoing what others did", session_of=commands.whose_calls),
+        "rescue": Authority(Who.OWN_SESSION, "rescuing what others wrote", session_of=commands.whose_content),
+    },
+    views={
+        "plan": views.show_plan,
+        "rescue": views.show_rescue,
+        "lost": rescues.list_lost,
+        "diff": views.show_diff,
+        "steps": views.list_steps,
+        "of_session": views.of_session,
+        "status": views.show_status,
+    },
     settings=WorkspaceSettings,
 )

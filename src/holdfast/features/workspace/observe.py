@@ -16,6 +16,7 @@ from holdfast.core.ports import Cipher
 from holdfast.features.workspace.content_store import ChangeRow, text_of
 from holdfast.features.workspace.losses import note_losses
 from holdfast.features.workspace.recorder import CallInfo, Recorder
+from holdfast.features.workspace.restore import finish_open
 from holdfast.features.workspace.settings import DEFAULTS
 
 OBSERVED_KINDS = frozenset(("session.started", "prompt.submitted", "tool.started", "turn.ended", *TOOL_ENDS))
@@ -81,6 +82,7 @@ class Workspace:
         if not (call.settings("") or DEFAULTS).snapshots:
             return
         recorder = self.recorder(call.state_dir, call.cipher)
+        finish_open(recorder.store, call.state_dir)
 
         def emit(rows: list[ChangeRow]) -> None:
             events = changed_events(recorder, rows)

@@ -20,7 +20,7 @@ from holdfast.features.workspace.content_store import ChangeRow, ContentStore
 from holdfast.features.workspace.git_files import Place
 from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.settings import WorkspaceSettings
-from holdfast.features.workspace.watched_root import MANY, WatchedRoot, folders_of, identity_of
+from holdfast.features.workspace.watched_root import MANY, STAGING, WatchedRoot, folders_of, identity_of
 
 WAIT_S = 1.0
 """The longest that a call waits for pending files. What is not captured by then is captured beside the call."""
@@ -30,6 +30,8 @@ IDLE_S, LIVE_S = 1.0, 3_600.0
 MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
 MOST_FOLDERS = 100_000
 MAINTAIN_S = 600.0
+READ_MS = 2_000
+"""How long the event of an answered call may take until it is read."""
 
 
 class CallInfo(msgspec.Struct):
@@ -56,6 +58,7 @@ class Recorder:
     def __init__(self, state_dir: Path, cipher: Cipher | None = None) -> None:
         self.store = ContentStore(state_dir, cipher)
         self.lock = threading.RLock()
+        self._told = threading.Condition()
         self.roots: dict[str, WatchedRoot] = {}
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
         self.trouble = ""
@@ -98,6 +101,11 @@ class Recorder:
         self._wanted.append(watched)
         self.wake()
         return watched
+
+    def lost_root(self, folder: str) -> WatchedRoot | None:
+        """A worktree that was watched and has gone: it or a folder above this one."""
+        with self.lock:
+            return next((one for name, one in self.roots.items() if f"{folder}/".startswith(f"{name}/")), None)
 
     def before_call(self, root: WatchedRoot, token: str) -> None:
         """Make sure that everything that is there now is kept, and that what follows belongs to the call."""
@@ -214,7 +222,7 @@ class Recorder:
         while waiting:
             one = waiting.pop()
             whole = os.path.join(root.root, one)
-            if os.path.lexists(os.path.join(whole, ".git")) or root.ignore.is_ignored(one):
+            if one.startswith(STAGING) or os.path.lexists(os.path.join(whole, ".git")) or root.ignore.is_ignored(one):
                 continue
             # The watch comes before the listing: what appears in between is in both.
             if not self._watch(root, one):
@@ -336,9 +344,31 @@ class Recorder:
 
     def tell(self, emit: Callable[[list[ChangeRow]], None]) -> None:
         """Bring what was captured into the log; kept until it is there."""
-        while rows := self.store.changes():
+        while rows := self._ready_to_tell():
             emit(rows)
             self.store.told(row.seq for row in rows)
+        with self._told:
+            self._told.notify_all()
+
+    def _ready_to_tell(self) -> list[ChangeRow]:
+        """Without those of a call whose event was not read yet."""
+        rows, now = self.store.changes(), now_ms()
+        with self.lock:
+            for number, row in enumerate(rows):
+                info = self.calls.get(row.call)
+                if info and not info.known and now - info.at < READ_MS:
+                    return rows[:number]
+        return rows
+
+    def settle(self, patience: float) -> bool:
+        """Wait until everything captured is in the log."""
+        until = time.monotonic() + patience
+        with self._told:
+            while self.store.changes(1):
+                self.wake()
+                if not self._told.wait(min(0.1, max(0.0, until - time.monotonic()))) and time.monotonic() > until:
+                    return False
+        return True
 
     def _care(self) -> None:
         now = time.monotonic()

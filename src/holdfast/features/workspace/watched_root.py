@@ -15,6 +15,8 @@ GIT = "git:"
 """Begins the id of content that git has; the rest is git's object id."""
 MOST_FILES = 50_000
 """Changed and new files of one worktree that are kept."""
+STAGING = ".holdfast-undo-"
+"""Begins the name of the folder in which an undo prepares its files."""
 MANY = 300
 """So many pending files are looked at with the help of git, which knows those that did not change."""
 SETTLED_NS = 20_000_000
@@ -48,6 +50,7 @@ class WatchedRoot:
         """Files of the first look that were not captured yet."""
         self._clean: dict[str, Tracked] | None = None
         self._looked = False
+        self._excludes = 0
 
     @property
     def clean(self) -> dict[str, Tracked]:
@@ -107,6 +110,7 @@ class WatchedRoot:
 
     def capture(self, until: float, *, waiting: bool, most: int = 1 << 30) -> bool:
         """Look at pending files, small ones first; return whether none is left."""
+        self._notice_new_excludes()
         names = list(self.pending)
         if len(names) > 1:
             names.sort(key=self._size)
@@ -118,6 +122,15 @@ class WatchedRoot:
                     self.pending.pop(path, None)
                     self._capture_one(path)
         return not self.pending
+
+    def _notice_new_excludes(self) -> None:
+        try:
+            stamp = os.stat(os.path.join(self.place.shared, "info", "exclude")).st_mtime_ns
+        except OSError:
+            stamp = 0
+        if stamp != self._excludes:
+            self._excludes = stamp
+            self.ignore.forget()
 
     def _size(self, path: str) -> int:
         try:
@@ -134,6 +147,8 @@ class WatchedRoot:
         return size > 1 << 18 and time.time() - captured < 5
 
     def _capture_one(self, path: str) -> None:
+        if path.startswith(STAGING):
+            return
         before = self.state_of(path)
         after = self._see(path, before)
         if after is None:
