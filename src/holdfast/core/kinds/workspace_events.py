@@ -32,6 +32,8 @@ class WorkspaceChanged(Payload):
     call: str = ""
     of: str = ""
     """The key of the call's event, or the undo's own id."""
+    since: str = ""
+    """The key of the last call that had begun in any worktree."""
     tool: str = ""
     lane: str = ""
     files: list[FileChange] = []

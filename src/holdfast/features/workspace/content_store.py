@@ -33,10 +33,12 @@ create index if not exists blobs_base on blobs(base) where base is not null;
 create table if not exists files(
   root text not null, path text not null, id text not null, mode integer not null, stamp text not null,
   by text not null, primary key(root, path)) without rowid;
+create table if not exists roots(root text primary key, head text not null, shared text not null) without rowid;
 create table if not exists changes(
   seq integer primary key autoincrement, root text not null, path text not null, before text not null,
   was integer not null, after text not null, mode integer not null, at integer not null, call text not null,
-  owner text not null);
+  owner text not null, since text not null);
+create table if not exists marks(name text primary key, value text not null) without rowid;
 """
 
 
@@ -68,6 +70,8 @@ class ChangeRow(msgspec.Struct, frozen=True):
     """The key of the call that ran; empty if none did."""
     owner: str
     """Who had written what was replaced (`Seen.by`)."""
+    since: str
+    """The key of the last call that had begun."""
 
 
 def content_id(content: bytes) -> str:
@@ -177,11 +181,31 @@ class ContentStore:
     def forget(self, root: str, path: str) -> None:
         self._db.execute("delete from files where root=? and path=?", (text_of(root), text_of(path)))
 
+    def head(self, root: str) -> str:
+        """The commit on which `files` is based."""
+        with self._lock:
+            return next((row[0] for row in self._rows("select head from roots where root=?", (text_of(root),))), "")
+
+    def set_head(self, root: str, head: str, shared: str) -> None:
+        with self._lock:
+            self._db.execute("insert or replace into roots values(?,?,?)", (text_of(root), head, text_of(shared)))
+
+    def known_roots(self) -> dict[str, str]:
+        """The git folder of every worktree that was ever watched."""
+        with self._lock:
+            return {path_of(root): path_of(shared) for root, shared in self._rows("select root, shared from roots")}
+
     def add_change(self, root: str, path: str, before: Seen, after: Seen, at: int, call: str) -> None:
         self._db.execute(
-            "insert into changes(root, path, before, was, after, mode, at, call, owner) values(?,?,?,?,?,?,?,?,?)",
+            "insert into changes(root, path, before, was, after, mode, at, call, owner, since)"
+            " values(?,?,?,?,?,?,?,?,?,coalesce((select value from marks where name='begun'), ''))",
             (text_of(root), text_of(path), before.id, before.mode, after.id, after.mode, at, call, before.by),
         )
+
+    def begin(self, call: str) -> None:
+        """From now on changes come after the beginning of this call, also for the next daemon."""
+        with self._lock:
+            self._db.execute("insert or replace into marks values('begun', ?)", (call,))
 
     def changes(self, most: int = 2_000) -> list[ChangeRow]:
         """Changes that are not in the log yet, oldest first."""
@@ -299,7 +323,7 @@ class ContentStore:
             f" union select after from changes where {where}",
             here,
         )
-        for table in ("files", "changes"):
+        for table in ("files", "changes", "roots"):
             self._db.execute(f"delete from {table} where {where}", here)
         kept = {row[0] for row in self._rows("select id from files")}
         return [name for (name,) in rows if name not in kept]

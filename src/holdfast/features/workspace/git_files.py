@@ -3,6 +3,7 @@
 import fnmatch
 import hashlib
 import os
+import stat
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 
@@ -32,19 +33,29 @@ class Look(msgspec.Struct):
 
     changed: list[str]
     listed: bytes
+    head: str = ""
     problem: str = ""
+
+    def tracked(self) -> dict[str, Tracked]:
+        return _parse_listed(self.listed, 1)
 
     def unchanged(self) -> dict[str, Tracked]:
         """Parsed only when needed: a large repository has many."""
-        differing = set(self.changed)
-        tracked = {}
-        for entry in self.listed.split(b"\0")[:-1]:
-            facts, _, name = entry.partition(b"\t")
-            mode, oid, _stage = facts.decode().split(" ")
-            path = os.fsdecode(name)
-            if mode != _SUBMODULE and path not in differing:
-                tracked[path] = Tracked(int(mode, 8), oid)
+        tracked = self.tracked()
+        for path in self.changed:
+            tracked.pop(path, None)
         return tracked
+
+
+def _parse_listed(listed: bytes, oid_at: int) -> dict[str, Tracked]:
+    """The output of `ls-files --stage` (mode, oid, stage) or `ls-tree` (mode, kind, oid)."""
+    tracked = {}
+    for entry in listed.split(b"\0")[:-1]:
+        facts, _, name = entry.partition(b"\t")
+        fields = facts.decode().split(" ")
+        if fields[0] != _SUBMODULE:
+            tracked[os.fsdecode(name)] = Tracked(int(fields[0], 8), fields[oid_at])
+    return tracked
 
 
 def filters_of(place: Place) -> list[str]:
@@ -61,6 +72,8 @@ def filters_of(place: Place) -> list[str]:
 def look(place: Place, extra: Sequence[str] = ()) -> Look:
     """Ask git for both lists at the same time. `extra`: globs of ignored files that are kept all the same."""
     environment = git.git_environment(os.environ)
+    if not os.path.lexists(os.path.join(place.root, ".git")):
+        return Look([], b"", problem="it is no git worktree any more")
     listing = subprocess.Popen(
         git.git_argv("ls-files", "-z", "--stage"), cwd=place.root, env=environment,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -71,12 +84,13 @@ def look(place: Place, extra: Sequence[str] = ()) -> Look:
     except (subprocess.TimeoutExpired, OSError):
         listing.kill()
         listing.wait()
-        return Look([], b"", "git does not answer in time")
+        return Look([], b"", problem="git does not answer in time")
     if status.code:
-        return Look([], b"", "git status failed")
+        return Look([], b"", problem="git status failed")
     # A folder (of another repository) ends in a slash.
-    changed = [one.path for one in git.parse_status(status.out).changes if not one.path.endswith("/")]
-    return Look([*changed, *_extra_files(place, extra)], listed)
+    found = git.parse_status(status.out)
+    changed = [one.path for one in found.changes if not one.path.endswith("/")]
+    return Look([*changed, *_extra_files(place, extra)], listed, found.head)
 
 
 def _extra_files(place: Place, extra: Sequence[str]) -> list[str]:
@@ -118,20 +132,20 @@ def read_blob(shared: str, oid: str, path: str) -> bytes | None:
     return None
 
 
-def head_objects(place: Place, paths: Sequence[str]) -> dict[str, Tracked]:
-    """What HEAD has of these paths."""
-    argv = git.git_argv("--literal-pathspecs", "ls-tree", "-z", "HEAD", "--", *paths)
+def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") -> dict[str, Tracked]:
+    """What a commit has of these paths, or of all."""
+    every = () if paths else ("-r",)
+    argv = git.git_argv("--literal-pathspecs", "ls-tree", "-z", *every, head, "--", *paths)
+    # By its git folder: the worktree itself may be gone; its own HEAD is needed only while it is there.
+    where, environment = place.root, git.git_environment(os.environ)
+    if head != "HEAD":
+        where, environment = place.shared, {**environment, "GIT_DIR": place.shared}
     try:
-        listed = _run(place.root, argv)
+        ran = run_briefly(argv, cwd=where, env=environment, timeout=GIT_S)
     except OSError:
         return {}
-    found = {}
-    for entry in listed.split(b"\0")[:-1]:
-        facts, _, name = entry.partition(b"\t")
-        mode, kind, oid = facts.decode().split(" ")
-        if kind == "blob":
-            found[os.fsdecode(name)] = Tracked(int(mode, 8), oid)
-    return found
+    listed = _parse_listed(ran.out, 2) if ran.code == 0 else {}
+    return {path: one for path, one in listed.items() if stat.S_IFMT(one.mode) != stat.S_IFDIR}
 
 
 def known_objects(shared: str, oids: Iterable[str]) -> set[str]:

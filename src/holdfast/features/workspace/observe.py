@@ -1,5 +1,6 @@
 """The impure side: captures before and after calls, watches in the background, and writes changes into the log."""
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import groupby
@@ -27,6 +28,9 @@ MOST_FILES = 200
 # As hooks of all agents name the tool; without it the call is treated as one that writes.
 _TOOL = re.compile(rb'"(?:tool_name|toolName|tool)"\s*:\s*"([^"\\]{1,200})"')
 
+_FOLDER = re.compile(rb'"(cwd|file_path|notebook_path|path)"\s*:\s*"(/(?:[^"\\\x00-\x1f]|\\.){0,4000})"')
+MOST_NAMED = 5
+
 
 class Workspace:
     """The recorder of this process, opened when it is first needed."""
@@ -49,9 +53,10 @@ class Workspace:
         if not settings.snapshots or _only_reads(waiting.agent, waiting.body):
             return False
         recorder = self.recorder(waiting.state_dir, waiting.cipher)
-        root = recorder.root_for(waiting.folder, settings)
-        if root is not None:
-            recorder.before_call(root, waiting.key)
+        folders = dict.fromkeys((*_named_folders(waiting.body), waiting.folder))
+        roots = {root.root: root for one in folders if (root := recorder.root_for(one, settings)) is not None}
+        if roots:
+            recorder.before_call(list(roots.values()), waiting.key)
         return False
 
     def enrich(self, event: Event, settings: Settings, _parts: ContentParts) -> bool:
@@ -67,7 +72,7 @@ class Workspace:
             if isinstance(data, ToolPayload) and data.action not in READING:
                 self._note_call(recorder, event, data)
                 if event.kind in TOOL_ENDS:
-                    recorder.end(root, event.session, data.call)
+                    recorder.end(event.session, data.call)
         return False
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
@@ -92,6 +97,15 @@ class Workspace:
         recorder.close()
 
 
+def _named_folders(body: bytes) -> list[str]:
+    """The folders that the call names: where it runs, and those of files."""
+    named = []
+    for key, value in _FOLDER.findall(body)[:MOST_NAMED]:
+        path = str(msgspec.json.decode(b'"' + value + b'"'))
+        named.append(path if key == b"cwd" else os.path.dirname(path))
+    return named
+
+
 def _only_reads(agent: str, body: bytes) -> bool:
     named, known = _TOOL.search(body), known_agent(agent)
     return bool(named and known and known.tools.get(named[1].decode("utf-8", "replace")) in READING)
@@ -100,7 +114,7 @@ def _only_reads(agent: str, body: bytes) -> bool:
 def changed_events(recorder: Recorder, rows: Sequence[ChangeRow]) -> list[Event]:
     """One event for each call and worktree, in the order in which things happened."""
     events = []
-    for (root, token), run in groupby(rows, key=lambda row: (row.root, row.call)):
+    for (root, token, _since), run in groupby(rows, key=lambda row: (row.root, row.call, row.since)):
         several = list(run)
         for start in range(0, len(several), MOST_FILES):
             events.append(_changed_event(recorder, root, token, several[start : start + MOST_FILES]))
@@ -108,7 +122,7 @@ def changed_events(recorder: Recorder, rows: Sequence[ChangeRow]) -> list[Event]
 
 
 def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[ChangeRow]) -> Event:
-    info = recorder.calls.get(token) or CallInfo(token, root, rows[0].at, by="call" if token else "other")
+    info = recorder.calls.get(token) or CallInfo(token, (), rows[0].at, by="call" if token else "other")
     watched = recorder.roots.get(root)
     files = [
         FileChange(path=text_of(row.path), before=row.before, after=row.after, was=row.was, mode=row.mode, at=row.at,
@@ -119,7 +133,7 @@ def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[Cha
         note_losses(recorder.store, watched.place, files, info.session)
     payload = WorkspaceChanged(
         root=text_of(root), repo=text_of(watched.place.shared) if watched else "", by=info.by, call=info.call, of=token,
-        tool=info.tool, lane=info.lane, files=files,
+        since=rows[0].since, tool=info.tool, lane=info.lane, files=files,
     )  # fmt: skip
     event = own_event(
         payload, rows[-1].at, session=info.session, project=watched.project if watched else root, agent=info.agent,

@@ -65,7 +65,7 @@ def find_here(call: Call) -> Here:
         )
     recorder = WORKSPACE.recorder(call.state_dir)
     folder = os.path.abspath(str(call.args.get("dir") or call.project))
-    root = recorder.root_for(folder, settings) or recorder.lost_root(folder)
+    root = recorder.root_for(folder, settings) or recorder.lost_root(folder, settings)
     if root is None:
         raise CommandRefused(f"{folder} is in no git repository", fix="Go to your project and repeat it.")
     with recorder.lock:

@@ -5,7 +5,7 @@ import select
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +30,7 @@ IDLE_S, LIVE_S = 1.0, 3_600.0
 MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
 MOST_FOLDERS = 100_000
 MAINTAIN_S = 600.0
+LOOKS = 4
 READ_MS = 2_000
 """How long the event of an answered call may take until it is read."""
 
@@ -38,7 +39,8 @@ class CallInfo(msgspec.Struct):
     """A call that may write, from before its answer until its end."""
 
     token: str
-    root: str
+    repos: tuple[str, ...]
+    """The git folders of the worktrees that it was started in or names."""
     at: int
     session: str = ""
     call: str = ""
@@ -85,16 +87,20 @@ class Recorder:
         root = os.path.realpath(where["root"])
         with self.lock:
             watched = self.roots.get(root)
-            if watched is None or watched.identity != identity_of(root):
+            if watched is None:
                 watched = self._add_root(Place(root, os.path.realpath(where["repo"])))
+            elif watched.identity != (now := identity_of(root)) and now != (0, 0):
+                # Removed and made again: what was known of its files still says what was there before.
+                watched.identity = now
+                self._unwatch_below(watched, "")
+                self._doubt(watched)
+                self.wake()
             watched.settings = settings
             self._used[root] = time.monotonic()
         return watched
 
     def _add_root(self, place: Place) -> WatchedRoot:
-        if gone := self.roots.get(place.root):
-            self._unwatch_below(gone, "")
-        elif len(self.roots) >= MOST_ROOTS:
+        if len(self.roots) >= MOST_ROOTS:
             oldest = min(self.roots, key=lambda root: self._used.get(root, 0.0))
             self._drop(self.roots.pop(oldest))
         watched = self.roots[place.root] = WatchedRoot(place, self.store, self._writer_of)
@@ -102,16 +108,24 @@ class Recorder:
         self.wake()
         return watched
 
-    def lost_root(self, folder: str) -> WatchedRoot | None:
+    def lost_root(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
         """A worktree that was watched and has gone: it or a folder above this one."""
+        known = self.store.known_roots()
+        root = max((one for one in known if f"{folder}/".startswith(f"{one}/")), key=len, default="")
+        if not root:
+            return None
         with self.lock:
-            return next((one for name, one in self.roots.items() if f"{folder}/".startswith(f"{name}/")), None)
+            watched = self.roots.get(root) or self._add_root(Place(root, known[root]))
+            watched.settings = settings
+            self._used[root] = time.monotonic()
+        return watched
 
-    def before_call(self, root: WatchedRoot, token: str) -> None:
+    def before_call(self, roots: Sequence[WatchedRoot], token: str) -> None:
         """Make sure that everything that is there now is kept, and that what follows belongs to the call."""
         with self.lock:
-            self.drain(root)
-            self._open(CallInfo(token, root.root, now_ms()))
+            self._drain_all(roots)
+            self.store.begin(token)
+            self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms()))
 
     def begin(self, token: str, **facts: object) -> None:
         """The call's event has been read."""
@@ -119,26 +133,30 @@ class Recorder:
             if info := self.calls.get(token):
                 self.calls[token] = msgspec.structs.replace(info, known=True, **facts)
 
-    def end(self, root: WatchedRoot, session: str, call: str) -> None:
+    def end(self, session: str, call: str) -> None:
         with self.lock:
-            self.drain(root)
-            for info in list(self.calls.values()):
+            for info in reversed(self.calls.values()):
                 if info.open and info.session == session and info.call == call:
+                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos])
                     info.open = False
+                    break
         self.wake()
 
     def end_turn(self, session: str) -> None:
         """Calls that were refused have no end of their own."""
         with self.lock:
-            for info in self.calls.values():
-                info.open = info.open and info.session != session
+            left = [info for info in self.calls.values() if info.open and info.session == session]
+            if left:
+                self._drain_all(self.roots.values())
+            for info in left:
+                info.open = False
 
     @contextmanager
     def acting(self, root: WatchedRoot, info: CallInfo) -> Iterator[None]:
         """Changes of Holdfast's own, such as an undo; no call starts meanwhile."""
         with self.lock:
             self.drain(root)
-            others = [one for one in self.calls.values() if one.open and one.root == root.root]
+            others = [one for one in self.calls.values() if one.open]
             for one in others:
                 one.open = False
             self._open(info)
@@ -157,7 +175,7 @@ class Recorder:
 
     def _writer_of(self, root: WatchedRoot, path: str) -> tuple[str, str]:
         """Who writes this file now: the session and the call's token, both empty for a person."""
-        running = [one for one in self.calls.values() if one.open and one.root == root.root]
+        running = [one for one in self.calls.values() if one.open and root.place.shared in one.repos]
         whole = os.path.join(root.root, path)
         # A call that names its files writes nothing else.
         named = [one for one in running if whole in one.paths]
@@ -166,11 +184,21 @@ class Recorder:
 
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _drain_all(self, named: Iterable[WatchedRoot]) -> None:
+        """A shell command may go anywhere: what is watched is captured everywhere; only named roots are looked at."""
+        self._read_notices()
+        for root in {one.root: one for one in (*named, *self.roots.values())}.values():
+            if root in named or (root.current and root.pending):
+                self.drain(root)
+
     def drain(self, root: WatchedRoot) -> bool:
         """Capture everything that changed until now; False if that took too long."""
         until = time.monotonic() + WAIT_S
         self._read_notices()
-        if not root.current or len(root.pending) > MANY:
+        if not os.path.isdir(root.root):
+            root.current = False
+            root.expect_all()
+        elif not root.current or len(root.pending) > MANY:
             root.take(git_files.look(root.place, root.settings.include))
         return root.capture(until, waiting=True)
 
@@ -323,10 +351,18 @@ class Recorder:
             for folder in folders_of(paths):
                 if folder not in root.folders and not self._watch(root, folder):
                     break
-        look = git_files.look(root.place, root.settings.include)
-        with self.lock:
-            root.take(look)
-            root.current = not root.partly and self._kernel is not None
+        for attempt in range(LOOKS):
+            seen = root.captures
+            look = git_files.look(root.place, root.settings.include)
+            with self.lock:
+                # What was captured meanwhile is newer than what git saw.
+                if root.captures != seen and attempt < LOOKS - 1:
+                    continue
+                if attempt == LOOKS - 1:
+                    look = git_files.look(root.place, root.settings.include)
+                root.take(look)
+                root.current = not root.partly and self._kernel is not None
+                break
         for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:
             self.root_for(other, root.settings)
 

@@ -51,7 +51,7 @@ def restore(
     """Return the id of the undo. `expected`: how the files look now, as it was shown to whoever asked for it."""
     intent = Intent(delivery_key()[:16], text_of(root.root), text_of(root.place.shared), tuple(targets))
     path = state_dir / FOLDER / f"{intent.id}{INTENT_SUFFIX}"
-    info = CallInfo(intent.id, root.root, now_ms(), session=session, call=intent.id, by="undo", known=True)
+    info = CallInfo(intent.id, (root.place.shared,), now_ms(), session=session, call=intent.id, by="undo", known=True)
     with recorder.acting(root, info):
         staged = _stage(recorder.store, intent)
         try:

@@ -24,6 +24,7 @@ class Step(msgspec.Struct, frozen=True):
     of: str
     call: str
     tool: str
+    since: str
     files: tuple[FileChange, ...]
 
 
@@ -88,14 +89,14 @@ def _merged(changes: Iterable[tuple[Event, WorkspaceChanged]]) -> Iterator[Step]
         if step:
             yield step
         files = tuple(data.files)
-        step = Step(event.seq, event.at, event.session, data.by, data.of, data.call, event.tool, files)
+        step = Step(event.seq, event.at, event.session, data.by, data.of, data.call, event.tool, data.since, files)
     if step:
         yield step
 
 
 def choose(steps: Sequence[Step], request: Request, reader: Reader, now: int) -> Chosen:
     if request.to or (request.paths and not (request.call or request.session)):
-        return _chosen_since(steps, request, now)
+        return _chosen_since(steps, request, reader, now)
     what, wanted = _selector(steps, request, reader)
     chosen = [step for step in steps if wanted(step)]
     if not chosen:
@@ -133,23 +134,34 @@ def _turn_start(reader: Reader, session: str) -> int:
     return prompts[-1].seq if prompts else 0
 
 
-def _chosen_since(steps: Sequence[Step], request: Request, now: int) -> Chosen:
+def _chosen_since(steps: Sequence[Step], request: Request, reader: Reader, now: int) -> Chosen:
     if not request.to:
         # One file without a moment: its latest change.
         last = next((one for one in reversed(steps) if _of_paths([one], request.paths)), None)
         if last is None:
             raise CommandRefused("no change of this file is on record", fix="See: holdfast undo --list")
         return _as_chosen("the last change", steps, [last], request)
-    since = is_after(request.to, now)
+    since = is_after(request.to, steps, reader, now)
     chosen = [step for step in steps if since(step)]
     return _as_chosen(f"everything since {request.to}", steps, chosen, request)
 
 
-def is_after(moment: str, now: int) -> Callable[[Step], bool]:
-    if moment.isdecimal() and len(moment) < 12:
-        return lambda step: step.seq > int(moment)
-    at = parse_moment(moment, now)
-    return lambda step: step.at > at
+def is_after(moment: str, steps: Sequence[Step], reader: Reader, now: int) -> Callable[[Step], bool]:
+    """Whether a step came after a time, or after an event. Files are captured by another clock than hooks are stamped
+    with, so the order of calls decides where it is known."""
+    if not moment.isdecimal() or len(moment) > 11:
+        at = parse_moment(moment, now)
+        return lambda step: step.at > at
+    event = reader.event(int(moment))
+    if event is None:
+        raise CommandRefused(f"there is no event {moment}", fix="See: holdfast event list")
+    begun = reader.seqs_of_keys({step.since for step in steps if step.since})
+    began_here, seq, at = event.key in begun, event.seq, event.at
+
+    def after(step: Step) -> bool:
+        return begun.get(step.since, 0) >= seq or (not began_here and step.at > at)
+
+    return after
 
 
 def _as_chosen(what: str, steps: Sequence[Step], chosen: Sequence[Step], request: Request) -> Chosen:
@@ -194,10 +206,10 @@ def targets(chosen: Chosen) -> list[Target]:
     ]
 
 
-def between(steps: Sequence[Step], first: str, second: str, now: int) -> list[FileChange]:
+def between(steps: Sequence[Step], first: str, second: str, reader: Reader, now: int) -> list[FileChange]:
     """Each file that differs between two moments, with its content at both; the second may be empty for now."""
-    since = is_after(first, now)
-    until = is_after(second, now) if second else lambda _step: False
+    since = is_after(first, steps, reader, now)
+    until = is_after(second, steps, reader, now) if second else lambda _step: False
     seen: dict[str, FileChange] = {}
     for step in steps:
         if since(step) and not until(step):

@@ -27,7 +27,7 @@ def show_rescue(call: Call) -> dict[str, Any]:
 def show_diff(call: Call) -> dict[str, Any]:
     here = find_here(call)
     first, second = str(call.args.get("first") or ""), str(call.args.get("second") or "")
-    changes = between(steps_of(call, here), first, second, call.now)
+    changes = between(steps_of(call, here), first, second, call.reader, call.now)
     return {"root": here.name, "files": changed_files(here, changes)}
 
 

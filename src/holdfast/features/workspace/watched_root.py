@@ -49,6 +49,9 @@ class WatchedRoot:
         self._initial: set[str] = set()
         """Files of the first look that were not captured yet."""
         self._clean: dict[str, Tracked] | None = None
+        self._base: set[str] = set()
+        """Paths that git may have: that one of them is gone must be remembered."""
+        self.captures = 0
         self._looked = False
         self._excludes = 0
 
@@ -76,13 +79,15 @@ class WatchedRoot:
         """Compare with what git says now. What was known and is not named any more has to be looked at too."""
         if look.problem:
             self.partly = look.problem
+            self.expect_all()
             return
         self.partly = ""
-        before = self.clean if self._looked else None
-        self._look, self._clean = look, None
-        if not self._looked:
-            self._looked = True
+        before = self.clean if self._looked else self._clean_before()
+        self._look, self._clean, self._looked = look, None, True
+        self._base |= (before or look.tracked()).keys()
+        if before is None:
             self._initial = set(look.changed[:MOST_FILES]) - self.files.keys()
+            self._store.set_head(self.root, look.head, self.place.shared)
         self.pending.update(dict.fromkeys(look.changed[:MOST_FILES]))
         self.pending.update(dict.fromkeys(self.files))
         if len(look.changed) > MOST_FILES:
@@ -92,6 +97,18 @@ class WatchedRoot:
             # Git has looked at these already.
             for path in [one for one in self.pending if one in self.clean and one not in self.files]:
                 del self.pending[path]
+
+    def expect_all(self) -> None:
+        """Git cannot help: the folder is gone, or no worktree any more."""
+        if not self._looked:
+            self._clean, self._looked = self._clean_before() or {}, True
+            self._base |= self._clean.keys()
+        self.pending.update(dict.fromkeys([*self.files, *self.clean]))
+
+    def _clean_before(self) -> dict[str, Tracked] | None:
+        """As an earlier daemon saw it, so that what happened without one is known too."""
+        head = self._store.head(self.root)
+        return git_files.head_objects(self.place, head=head) or None if head else None
 
     def _compare_clean(self, before: Mapping[str, Tracked], changed: set[str]) -> None:
         """Files that git calls unchanged now, and that are another version of git's than before."""
@@ -149,6 +166,7 @@ class WatchedRoot:
     def _capture_one(self, path: str) -> None:
         if path.startswith(STAGING):
             return
+        self.captures += 1
         before = self.state_of(path)
         after = self._see(path, before)
         if after is None:
@@ -170,7 +188,7 @@ class WatchedRoot:
         self._remember(path, after)
 
     def _remember(self, path: str, seen: Seen) -> None:
-        if seen.id or path in self.clean:
+        if seen.id or path in self._base or path in self.clean:
             self.files[path] = seen
             self._store.note(self.root, path, seen)
         elif self.files.pop(path, None) is not None:
