@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.kit import Agent, World
+from tests.kit import Agent, World, spooled
 
 FULL = 1_000
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
@@ -104,6 +104,8 @@ class History:
         # A hook that finds no daemon starts one and does not wait for it: until it serves, nothing is captured.
         self.world.drained()
         session.before("Bash", call="destroyer", command=command)
+        if spooled(self.world.paths.spool):
+            self.told.append("not answered")
         self.told.append(command)
         subprocess.run(command, shell=True, cwd=self.root, capture_output=True, check=False)
         fate = self.chance.choice(("ends", "ends", "ends", "agent dies", "daemon dies"))

@@ -131,6 +131,8 @@ ContentParts = Callable[[], Iterable[Sequence[str]]]
 Enrich = Callable[[Event, Settings, ContentParts], bool]
 """Returns whether it wrote text of the world into the payload, which is then redacted."""
 Redacts = Callable[[bytes, Settings], bool]
+Quotes = Callable[[bytes], bool]
+"""Returns whether a content contains an erased text."""
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -199,6 +201,11 @@ class Feature:
     whether `decide` has something to say to this one hook although `can_decide` denies it."""
     answers_after: frozenset[str] = frozenset()
     """The kinds that `before_answer` handles."""
+    erase: Callable[[Path, Cipher | None, Quotes, Sequence[str]], int] | None = None
+    """(state folder, cipher, quotes, folders): removes from its own files what quotes an erased text or belongs to an
+    erased folder; returns how much."""
+    own_folder: str = ""
+    """The folder of the state folder whose files only `erase` may change."""
     redacts: Redacts | None = None
     """Whether `enrich` may remove something from this payload. Such a delivery never reaches the disk as it came: it
     is applied first, and only its events are journaled. Called for every payload of these kinds, so it must be

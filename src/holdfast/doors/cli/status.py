@@ -37,17 +37,20 @@ def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
     answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
-    meter = _model_meter() if pid else {}
+    meter, kept = (_model_meter(), _kept_versions()) if pid else ({}, {})
     installed = installing.where_installed()
     fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
+    fields["undo"] = kept
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
         _show_store(answer)
+    if kept:
+        render.out.print(versions_line(kept))
     render.out.print(_hooks_line(installed))
     if any(meter.get(name) for name in ("used", "waiting")) or meter.get("use", "off") != "off":
         render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in _warnings(answer, meter):
+    for warning in (*_warnings(answer, meter), *versions_warnings(kept)):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
@@ -77,6 +80,33 @@ def _show_store(answer: dict[str, Any]) -> None:
         render.out.print(restored_line(restored))
     if answer.get("bodies"):
         render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+
+
+def _kept_versions() -> dict[str, Any]:
+    """Empty if no daemon runs, or one of an older version."""
+    try:
+        value: dict[str, Any] = client.ask_view("workspace.status") if client.running_pid() else {}
+        return value
+    except HoldfastError:
+        return {}
+
+
+def versions_line(kept: dict[str, Any]) -> str:
+    if not kept["on"]:
+        return "undo     off (workspace.snapshots)"
+    space = f"{format_bytes(kept['bytes'])} of {format_bytes(kept['most_bytes'])}"
+    return f"undo     {kept['versions']} versions of files, {space}, {kept['days']} days"
+
+
+def versions_warnings(kept: dict[str, Any]) -> list[str]:
+    """What could not be brought back."""
+    lines = [f"undo: no watcher: {kept['trouble']}"] if kept.get("trouble") else []
+    for root in kept.get("roots", ()):
+        name = root["root"]
+        lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
+        lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
+        lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
+    return [render.clean_line(line, 400) for line in lines]
 
 
 def _ask_status() -> dict[str, Any]:

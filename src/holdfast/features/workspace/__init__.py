@@ -3,6 +3,7 @@
 from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.features.workspace import commands, observe, rescues, views
+from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
 
 FEATURE = Feature(
@@ -12,6 +13,8 @@ FEATURE = Feature(
     enriches=observe.OBSERVED_KINDS,
     before_answer=observe.WORKSPACE.before_answer,
     answers_after=frozenset(("tool.started",)),
+    erase=observe.WORKSPACE.erase,
+    own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,
     commands={"undo": commands.undo, "rescue": commands.rescue},
     authority={

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.core.agent import known_agent
 from holdfast.core.event import Event, own_event
-from holdfast.core.feature import ContentParts, Settings, Waiting, WatchCall
+from holdfast.core.feature import ContentParts, Quotes, Settings, Waiting, WatchCall
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.kinds.workspace_events import FileChange, WorkspaceChanged
 from holdfast.core.ports import Cipher
@@ -81,6 +81,9 @@ class Workspace:
             facts = {"session": event.session, "call": data.call, "agent": event.agent, "tool": event.tool}
             recorder.begin(event.key, lane=data.lane, paths=[path for path in paths if path], **facts)
 
+    def erase(self, state_dir: Path, cipher: Cipher | None, quotes: Quotes, projects: Sequence[str]) -> int:
+        return self.recorder(state_dir, cipher).erase(quotes, projects)
+
     # ── in the background ──────────────────────────────────────────────────────────────────────────────────────────
 
     def watch(self, call: WatchCall) -> None:
@@ -137,7 +140,7 @@ def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[Cha
     )  # fmt: skip
     event = own_event(
         payload, rows[-1].at, session=info.session, project=watched.project if watched else root, agent=info.agent,
-        once=f"{rows[0].at}.{rows[0].seq}",
+        once=f"{rows[0].at}.{rows[0].seq}-{rows[-1].seq}",
     )  # fmt: skip
     return msgspec.structs.replace(event, tool=info.tool)
 

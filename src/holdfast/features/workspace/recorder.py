@@ -182,6 +182,14 @@ class Recorder:
         writer = next(reversed(named or [one for one in running if not one.paths]), None)
         return ((writer.session if writer.known else "?"), writer.token) if writer else ("", "")
 
+    def erase(self, quotes: Callable[[bytes], bool], projects: Sequence[str]) -> int:
+        with self.lock:
+            erased = self.store.erase(quotes, projects)
+            # What is in files is captured again when they change, or at the next look.
+            for root in list(self.roots):
+                self._drop(self.roots.pop(root))
+        return erased
+
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _drain_all(self, named: Iterable[WatchedRoot]) -> None:
@@ -193,14 +201,16 @@ class Recorder:
 
     def drain(self, root: WatchedRoot) -> bool:
         """Capture everything that changed until now; False if that took too long."""
-        until = time.monotonic() + WAIT_S
         self._read_notices()
         if not os.path.isdir(root.root):
             root.current = False
             root.expect_all()
         elif not root.current or len(root.pending) > MANY:
             root.take(git_files.look(root.place, root.settings.include))
-        return root.capture(until, waiting=True)
+        done = root.capture(time.monotonic() + WAIT_S, waiting=True)
+        if not done:
+            root.late += 1
+        return done
 
     def _read_notices(self) -> None:
         if self._kernel is None:
@@ -269,14 +279,14 @@ class Recorder:
         if self._kernel is None:
             return False
         if len(self._watches) >= MOST_FOLDERS:
-            root.partly = f"more than {MOST_FOLDERS} folders"
+            root.unwatched = f"more than {MOST_FOLDERS} folders"
             return False
         try:
             number = self._kernel.watch(os.path.join(root.root, folder) if folder else root.root)
         except FileNotFoundError:
             return True  # It has gone again.
         except OSError as error:
-            root.partly = f"no watch on {folder or root.root}: {error.strerror}"
+            root.unwatched = f"no watch on {folder or root.root}: {error.strerror}"
             return False
         self._watches[number] = (root, folder)
         root.folders[folder] = number
@@ -348,9 +358,11 @@ class Recorder:
         listing = git_files.look(root.place, root.settings.include)
         paths = [*listing.changed, *listing.unchanged()]
         with self.lock:
+            root.unwatched = ""
             for folder in folders_of(paths):
                 if folder not in root.folders and not self._watch(root, folder):
                     break
+        self._watch_others(root)
         for attempt in range(LOOKS):
             seen = root.captures
             look = git_files.look(root.place, root.settings.include)
@@ -361,10 +373,19 @@ class Recorder:
                 if attempt == LOOKS - 1:
                     look = git_files.look(root.place, root.settings.include)
                 root.take(look)
-                root.current = not root.partly and self._kernel is not None
+                root.current = not root.problem and self._kernel is not None
                 break
         for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:
             self.root_for(other, root.settings)
+
+    def _watch_others(self, root: WatchedRoot) -> None:
+        """Folders without a file that git knows, such as empty ones: a file may appear in them."""
+        for folder in list(root.folders):
+            with self.lock:
+                for name in _folders_in(os.path.join(root.root, folder)):
+                    below = f"{folder}/{name}" if folder else name
+                    if below not in root.folders and name != ".git" and not root.unwatched:
+                        self._watch_tree(root, below)
 
     def _capture_in_slices(self, stopping: threading.Event) -> None:
         with self.lock:
@@ -416,3 +437,11 @@ class Recorder:
         space = max((one.megabytes for one in limits), default=1_000)
         self.store.keep_bounds(now_ms(), days, space << 20)
         self.store.encrypt_older()
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

@@ -62,6 +62,8 @@ def restore(
             _check_way(intent)
             write_atomically(path, msgspec.json.encode(intent))
             _put_in_place(intent, staged)
+            # Named, in case that nothing watches a worktree that was gone.
+            root.pending.update(dict.fromkeys(path_of(one.path) for one in targets))
             path.unlink()
         finally:
             shutil.rmtree(staged, ignore_errors=True)

@@ -80,8 +80,9 @@ def show_status(call: Call) -> dict[str, Any]:
     with recorder.lock:
         roots = [
             {
-                "root": root.root, "current": root.current, "folders": len(root.folders), "problem": root.partly,
+                "root": root.root, "current": root.current, "folders": len(root.folders), "problem": root.problem,
                 "not_kept": dict(root.notes), "files": len(root.files), "pending": len(root.pending),
+                "late": root.late,
             }
             for root in recorder.roots.values()
         ]  # fmt: skip

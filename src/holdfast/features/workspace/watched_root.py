@@ -38,8 +38,8 @@ class WatchedRoot:
         self.pending: dict[str, None] = {}
         self.current = False
         """Whether every change since the last look is known or pending."""
-        self.partly = ""
-        """Why some changes are seen only by looks."""
+        self.partly = self.unwatched = ""
+        """Why git could not be asked, and why some folders are not watched."""
         self.notes: dict[str, str] = {}
         """Files that are not kept, and why."""
         self.files = store.files(self.root)
@@ -51,6 +51,8 @@ class WatchedRoot:
         self._clean: dict[str, Tracked] | None = None
         self._base: set[str] = set()
         """Paths that git may have: that one of them is gone must be remembered."""
+        self.late = 0
+        """Calls that began before everything was captured."""
         self.captures = 0
         self._looked = False
         self._excludes = 0
@@ -68,6 +70,11 @@ class WatchedRoot:
             return seen
         tracked = self.clean.get(path)
         return Seen(GIT + tracked.oid, tracked.mode) if tracked else ABSENT
+
+    @property
+    def problem(self) -> str:
+        """Why changes are seen only by looks before calls."""
+        return self.partly or self.unwatched
 
     def known_below(self, folder: str) -> list[str]:
         start = f"{folder}/"
