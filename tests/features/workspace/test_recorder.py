@@ -194,6 +194,17 @@ def test_what_happened_without_a_daemon_is_known_to_the_next(repo: Path, tmp_pat
     second.close()
 
 
+def test_a_file_that_was_gone_at_the_first_look_is_known_to_be_gone(repo: Path, tmp_path: Path) -> None:
+    sh(repo, "rm src/b")
+    first = Recorder(tmp_path / "state")
+    watched(first, repo)
+    first.close()
+    sh(repo, "git checkout -q -- .")
+    second = Recorder(tmp_path / "state")
+    assert set(changes(second, watched(second, repo))) == {"src/b"}
+    second.close()
+
+
 def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path) -> None:
     """Races the background thread, which captures the same files."""
     stopping = threading.Event()

@@ -150,7 +150,7 @@ def _who(session: str) -> str:
 
 
 def _whole_id(session: str) -> str:
-    return str(client.ask_view("sessions.find", id=session)) if session else ""
+    return str(client.ask_view("sessions.find", id=session)["id"]) if session else ""
 
 
 def _place(folder: str) -> dict[str, str]:

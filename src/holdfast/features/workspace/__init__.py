@@ -2,6 +2,7 @@
 
 from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
+from holdfast.core.kinds import TOOL_ENDS
 from holdfast.features.workspace import commands, observe, rescues, views
 from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
@@ -12,7 +13,7 @@ FEATURE = Feature(
     enrich=observe.WORKSPACE.enrich,
     enriches=observe.OBSERVED_KINDS,
     before_answer=observe.WORKSPACE.before_answer,
-    answers_after=frozenset(("tool.started",)),
+    answers_after=frozenset(("tool.started", *TOOL_ENDS)),
     erase=observe.WORKSPACE.erase,
     own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,

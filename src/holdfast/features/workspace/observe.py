@@ -28,6 +28,7 @@ MOST_FILES = 200
 # As hooks of all agents name the tool; without it the call is treated as one that writes.
 _TOOL = re.compile(rb'"(?:tool_name|toolName|tool)"\s*:\s*"([^"\\]{1,200})"')
 
+_CALL = re.compile(rb'"(?:tool_use_id|tool_call_id|call_id)"\s*:\s*"([\w.:|-]{1,200})"', re.ASCII)
 _FOLDER = re.compile(rb'"(cwd|file_path|notebook_path|path)"\s*:\s*"(/(?:[^"\\\x00-\x1f]|\\.){0,4000})"')
 MOST_NAMED = 5
 
@@ -53,10 +54,17 @@ class Workspace:
         if not settings.snapshots or _only_reads(waiting.agent, waiting.body):
             return False
         recorder = self.recorder(waiting.state_dir, waiting.cipher)
+        named = _CALL.search(waiting.body)
+        native = named[1].decode() if named else ""
+        if waiting.kind in TOOL_ENDS:
+            # What happens after the answer is not the call's any more.
+            if native:
+                recorder.end(native=native)
+            return False
         folders = dict.fromkeys((*_named_folders(waiting.body), waiting.folder))
         roots = {root.root: root for one in folders if (root := recorder.root_for(one, settings)) is not None}
         if roots:
-            recorder.before_call(list(roots.values()), waiting.key)
+            recorder.before_call(list(roots.values()), waiting.key, native)
         return False
 
     def enrich(self, event: Event, settings: Settings, _parts: ContentParts) -> bool:
@@ -72,7 +80,7 @@ class Workspace:
             if isinstance(data, ToolPayload) and data.action not in READING:
                 self._note_call(recorder, event, data)
                 if event.kind in TOOL_ENDS:
-                    recorder.end(event.session, data.call)
+                    recorder.end(session=event.session, call=data.call)
         return False
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:

@@ -42,6 +42,8 @@ class CallInfo(msgspec.Struct):
     repos: tuple[str, ...]
     """The git folders of the worktrees that it was started in or names."""
     at: int
+    native: str = ""
+    """The agent's own id of the call, where the hook has one."""
     session: str = ""
     call: str = ""
     agent: str = ""
@@ -120,12 +122,12 @@ class Recorder:
             self._used[root] = time.monotonic()
         return watched
 
-    def before_call(self, roots: Sequence[WatchedRoot], token: str) -> None:
+    def before_call(self, roots: Sequence[WatchedRoot], token: str, native: str = "") -> None:
         """Make sure that everything that is there now is kept, and that what follows belongs to the call."""
         with self.lock:
             self._drain_all(roots)
             self.store.begin(token)
-            self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms()))
+            self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms(), native))
 
     def begin(self, token: str, **facts: object) -> None:
         """The call's event has been read."""
@@ -133,10 +135,11 @@ class Recorder:
             if info := self.calls.get(token):
                 self.calls[token] = msgspec.structs.replace(info, known=True, **facts)
 
-    def end(self, session: str, call: str) -> None:
+    def end(self, *, session: str = "", call: str = "", native: str = "") -> None:
+        """By the id that the agent gave the call, or once its event was read."""
         with self.lock:
             for info in reversed(self.calls.values()):
-                if info.open and info.session == session and info.call == call:
+                if info.open and (info.native == native if native else (info.session, info.call) == (session, call)):
                     self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos])
                     info.open = False
                     break

@@ -181,7 +181,8 @@ class WatchedRoot:
         unkept = after.id == UNKEPT and not _same_file(before.stamp, after.stamp)
         if (after.id, after.mode) != (before.id, before.mode) or unkept:
             self._note(path, before, after)
-        elif path in self.files and after.stamp != before.stamp:
+        elif (path in self.files and after.stamp != before.stamp) or (path in self._initial and not after.id):
+            # A file of HEAD that was gone at the first look: the next daemon has to know that too.
             self._remember(path, after)
         self._initial.discard(path)
 
