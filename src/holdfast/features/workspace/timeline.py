@@ -113,7 +113,9 @@ def _selector(steps: Sequence[Step], request: Request, reader: Reader) -> tuple[
         session = request.session or (acting[-1].session if acting else "")
         first = _turn_start(reader, session) if request.turn else 0
         what = f"the latest turn of session {session[:8]}" if request.turn else f"session {session[:8]}"
-        return what, lambda step: bool(session) and step.session == session and step.seq > first
+        # By when the calls began: their changes reach the log a moment later.
+        began = reader.seqs_of_keys({step.of for step in steps if step.session == session and step.of})
+        return what, lambda step: bool(session) and step.session == session and began.get(step.of, step.seq) > first
     last = acting[-1] if acting else None
     what = "the last undo" if last and last.by == "undo" else "the last call"
     return what, lambda step: step is last

@@ -1,6 +1,7 @@
 """One worktree under watch: how its files looked last, and what has to be looked at again."""
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,8 @@ MANY = 300
 SETTLED_NS = 20_000_000
 """A file written within one clock tick can change again without a new stamp."""
 READS = 3
+_OURS = re.compile(r"(?:^|/)\.[^/]*\.partial(?:-\d+)?$")
+"""Files that Holdfast is just writing (`paths.write_atomically`)."""
 MOST_NOTES = 20
 
 
@@ -218,7 +221,7 @@ class WatchedRoot:
         stamp = stamp_of(found)
         if before.stamp and _same_file(before.stamp, stamp) and before.mode == found.st_mode and before.id != UNKEPT:
             return None
-        if before is ABSENT and self.ignore.is_ignored(path):
+        if before is ABSENT and (_OURS.search(path) or self.ignore.is_ignored(path)):
             return None
         if before is ABSENT and len(self.files) >= MOST_FILES:
             self._note_unkept(path, f"more than {MOST_FILES} changed files")
