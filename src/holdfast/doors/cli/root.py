@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
         "memory": "memory", "handoff": "memory", "recall": "past_work", "fix": "past_work", "how": "past_work",
         "quirks": "past_work", "index": "search", "lease": "project",
+        "undo": "undo", "rescue": "undo", "diff": "undo",
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
