@@ -404,3 +404,30 @@ def test_leaving_out_what_only_looks_leaves_out_no_run(command: str) -> None:
     """`with_run` asks it first, to save work: then nothing in the command may be a run."""
     commands = analyse_command(command, 0, "").commands
     assert not (only_looks(command) and any(is_real_run(one.words) for one in commands))
+
+
+def suite(stage: Stage, passed: int, **more: Any) -> None:
+    told = {"runner": "pytest", "verdict": "passed", "selection": "all", "command": "pytest", **more}
+    stage.take("check.finished", of=len(stage.log), passed=passed, failed=0, **told)
+
+
+def test_a_suite_that_lost_more_than_a_fifth_of_its_tests_proves_nothing() -> None:
+    stage = green()
+    stage.edit()
+    suite(stage, 100)
+    assert stage.stop().silent
+    for fewer in (81, 79, 65):
+        stage.edit()
+        suite(stage, fewer)
+    # 81 of 100 and 79 of 81 are the same suite; 65 of 79 is just so.
+    assert stage.stop().silent
+    for again in range(2):
+        stage.edit()
+        suite(stage, 50 + again)
+        assert f"ran {50 + again} of the 65 tests" in stage.stop().reasons[0]
+    stage.edit()
+    suite(stage, 66)
+    assert stage.stop().silent
+    stage.edit()
+    suite(stage, 1, branch="another")
+    assert "tests that ran" not in str(stage.stop().reasons)

@@ -27,6 +27,7 @@ MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
 """An edit of unknown files."""
+MOST_SUITES, STILL_WHOLE = 40, 0.8
 MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED, MOST_FOLDERS, MOST_NAMES = 12, 3, 20, 20, 20
 _COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
 
@@ -58,6 +59,10 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Names of what failed, where all of them are known."""
     bent: list[str] = []
     """What may have made it pass besides the code."""
+    tests: int = 0
+    """How many ran."""
+    tests_before: int = 0
+    """How many ran when the suite was last green, where that is more than a fifth more."""
 
     @property
     def passed(self) -> bool:
@@ -82,6 +87,8 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     project: str = ""
     at: int = 0
+    suites: dict[str, int] = {}
+    """How many tests of a suite ran when it was last green, by runner, place and branch."""
     edits: dict[str, int] = {}
     floor: int = 0
     """Edits up to this event were too many to remember."""
@@ -244,13 +251,14 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     analysis = analyse_command(check.command)
     if _is_plain_entry(check, analysis):
         return doc
-    readings, fact = _readings_of(check, analysis), _check_fact(event, check, analysis)
+    readings = _readings_of(check, analysis)
+    fact, suites = _compare_suite(doc, check, _check_fact(event, check, analysis))
     replaced = [name for name, run in doc.ran.items() if run.seq == check.of and name.partition("\n")[0] in readings]
     ran = without_keys(doc.ran, replaced)
     for name in (_fact_name(reading, fact.reach) for reading in readings):
         if name not in ran or not _outweighs(ran[name], fact):
             ran = with_newest(ran, name, fact, MOST_COMMANDS)
-    return replace(doc, ran=ran, at=event.at)
+    return replace(doc, ran=ran, suites=suites, at=event.at)
 
 
 def _outweighs(before: RunFact, fact: RunFact) -> bool:
@@ -267,8 +275,19 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
         dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
         partial=check.selection == Selection.PART, failures=check.failures if all_named else [],
-        bent=check.bent,
+        bent=check.bent, tests=(check.passed or 0) + (check.failed or 0),
     )  # fmt: skip
+
+
+def _compare_suite(doc: Facts, check: CheckFinished, fact: RunFact) -> tuple[RunFact, dict[str, int]]:
+    """A green run of fewer tests than before is no new measure: run once more, it is still too small."""
+    if not fact.passed or fact.partial or not fact.tests:
+        return fact, doc.suites
+    suite = "\n".join((check.runner, check.branch, *fact.reach))
+    before = doc.suites.get(suite, 0)
+    if fact.tests < before * STILL_WHOLE:
+        return replace(fact, tests_before=before), doc.suites
+    return fact, with_newest(doc.suites, suite, fact.tests, MOST_SUITES)
 
 
 _PLAIN_MAKE = re.compile(

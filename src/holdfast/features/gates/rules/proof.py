@@ -96,6 +96,10 @@ class ProofQuestion:
             return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
         if one.whole and newest.partial:
             return f"the last {run} ran only {_selected(newest)}; the whole suite is required"
+        if newest.tests_before:
+            return (
+                f"the last {run} ran {newest.tests} of the {newest.tests_before} tests that ran when it was last green"
+            )
         if one.strict and newest.bent:
             return f"the last {run} does not count: {'; '.join(newest.bent)}"
         if changed := self._undone(one, newest):
@@ -146,6 +150,7 @@ class ProofQuestion:
         used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and fact.partial)
         unsure = (
             (one.strict and fact.bent)
+            or fact.tests_before
             or fact.dir == UNKNOWN_FOLDER
             or self._undone(one, fact)
             or self._unreached(one, fact)
