@@ -190,14 +190,24 @@ KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LO
 
 
 def show_state(_args: Arguments, context: Context) -> Answer:
-    document = context.view("project.state")["document"]
-    return Answer("\n".join(_state_lines(document)), {name: document[name] for name in KEPT if name in document})
+    answer = context.view("project.state")
+    document = answer["document"]
+    return Answer(
+        "\n".join(_state_lines(document, _as_of(answer))), {name: document[name] for name in KEPT if name in document}
+    )
 
 
-def _state_lines(document: dict[str, Any]) -> Iterator[str]:
+def _as_of(answer: dict[str, Any]) -> str:
+    """Empty if it was looked at for this answer."""
+    if answer["current"]:
+        return ""
+    return f"as of {date_of(answer['looked_at']) or 'unknown'}; files may have changed since"
+
+
+def _state_lines(document: dict[str, Any], as_of: str) -> Iterator[str]:
     now = document["CURRENT_STATE"]
     tests = now["tests"]
-    yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
+    yield f"project: {document['PROJECT']} | {as_of or 'as of now'}"
     yield from _git_lines(now["git"])
     counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
     yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
@@ -300,7 +310,10 @@ def _gate_row(gate: dict[str, Any]) -> Row:
 
 
 def list_tasks(args: Paged, context: Context) -> Answer:
-    return _slice_rows(map(_task_row, context.view("project.tasks")["tasks"]), args, "No open tasks are known.")
+    answer = context.view("project.tasks")
+    listed = _slice_rows(map(_task_row, answer["tasks"]), args, "No open tasks are known.")
+    listed.text += f"\n({_as_of(answer)})" if _as_of(answer) else ""
+    return listed
 
 
 def _task_row(task: dict[str, Any]) -> Row:

@@ -68,8 +68,8 @@ def _open_tasks(doc: MemorySession) -> list[str]:
 
 
 def gate_names(session: SessionGates | None) -> list[str]:
-    """Open gates, as counted by the session's figures."""
-    return sorted(session.open_gates) if session else []
+    """Open gates and those that a stop was let through with, as in the session's figures."""
+    return sorted({*session.open_gates, *session.let_through}) if session else []
 
 
 def _next_step(doc: MemorySession, summary: Summary) -> str:

@@ -86,6 +86,7 @@ class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
     place only."""
 
     open_gates: dict[str, Any] = {}
+    let_through: list[str] = []
 
 
 class CommandUse(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
