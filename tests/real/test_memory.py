@@ -181,3 +181,17 @@ def test_the_session_that_implements_a_plan_is_told_who_made_it(
     model.script([text("implemented")])
     claude.run(f"Implement the following plan:\n\n{plan}")
     assert f"This plan was made in session {made}" in told(model)
+
+
+def test_the_real_codex_meets_a_known_quirk(claude: ClaudeCode, codex: Codex, model: ModelServer, held: World) -> None:
+    """Learned from Claude Code, told to Codex: both work in the same repository."""
+    model.script([call("Bash", command="git status --no-stat"), call("Bash", command="git status"), text("done")])
+    claude.run("look at the status")
+    codex.env |= {name: held.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.home = codex.home
+    held.cli("install", "--agent", "codex", HOME=str(codex.home), **_codex_home(codex))
+    fails = call("exec_command", cmd="git log --no-stat")
+    model.script([fails, call("exec_command", cmd="git log -1"), call("exec_command", cmd="git log -2"), text("done")])
+    codex.run("look at the log")
+    wait_until(lambda: held.events(kinds=("turn.ended",)), "Codex is done")
+    assert "`git status`" in told(model) and told(model).count("Known here") == 1
