@@ -81,7 +81,8 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 _WORD = r"['\"`‘“]?(?P<about>{})['\"`’”]?"
-_NAME, _FLAG = r"[\w.+@/-]+", r"-{0,2}[A-Za-z][\w-]*"
+_NAME = r"[\w.+@/-]+"
+_FLAG = r"(?:-- (?P<third>\w)\b|['\"`‘“]?(?P<about>-{1,2}[A-Za-z][\w-]*)|['\"`‘“](?P<other>[A-Za-z][\w-]*))"
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, lazy_pattern(pattern, re.IGNORECASE))
     for kind, pattern in (
@@ -89,7 +90,7 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                     r"|'(?P<third>[\w.+-]+)' is not recognized as an internal"),
         ("glob", r"^(?:zsh: )?no matches found: (?P<about>.*)"),
         ("flag", r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|bad|no such) (?:long |shorthand |command-?line )?"
-                 r"(?:flag|option|argument|switch)s?\b[ :]*(?:-- )?" + _WORD.format(_FLAG)),
+                 r"(?:flag|option|argument|switch)s?\b:? ?" + _FLAG),
         ("subcommand", r"(?:unknown|unrecogni[sz]ed|invalid) (?:sub-?)?command[: ]+" + _WORD.format(_NAME)
                        + r"|^\w+: '(?P<other>[\w-]+)' is not a \w+ command"),
         ("arguments", r"accepts (?:at most |at least |between )?\d+ (?:and \d+ )?arg|requires (?:at least|exactly) \d+ arg"

@@ -76,6 +76,7 @@ def test_failures_of_the_work_itself_are_no_quirk(house: MemoryHarness, command:
 def test_a_program_that_is_asked_for_is_no_failure() -> None:
     assert trouble_of("which node", "node not found") is None
     assert trouble_of("tool --help", "unknown flag: --help") is None
+    assert trouble_of("php a.php", "Warning: invalid argument supplied for foreach") is None
 
 
 @pytest.mark.parametrize(
