@@ -19,6 +19,7 @@ from tests.campaign import (
     stopped,
     thrice,
     tracing,
+    undo,
     updates,
     verdicts,
 )
@@ -39,6 +40,12 @@ def sampled(scenario, folder: Path, size: int, **more) -> str:
 def test_kill_9_of_daemon_and_hooks_under_eight_clients(tmp_path: Path) -> None:
     """P2, P3."""
     assert "0 lost" in sampled(kills, tmp_path, 5)
+
+
+@pytest.mark.quick
+def test_what_a_call_destroys_is_brought_back(tmp_path: Path) -> None:
+    """Issue 37."""
+    assert "100 % restored, 0 wrong" in sampled(undo, tmp_path, 12)
 
 
 def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.git_questions import answer_git
 from holdfast.daemon.heads import HeadNotes
+from holdfast.daemon.ingest.before_answer import BeforeAnswer
 from holdfast.daemon.ingest.high_water import HighWaterMark
 from holdfast.daemon.ingest.journal import AckLedger, Journal
 from holdfast.daemon.ingest.log import Log
@@ -78,7 +79,12 @@ class Daemon:
         )
         self.journal = Journal(paths.journal, self.app.cipher)
         self.ledger = AckLedger(paths.ledger)
-        self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal, self.ledger)
+        before_answer = BeforeAnswer(
+            lambda: self.app, lambda name, e: self.log.error("feature.failed", e, feature=name)
+        )
+        self.pipeline = IngestPipeline(
+            self._engine, self.app.agents, self.store_guard, self.journal, self.ledger, before_answer
+        )
         self.spool = Spool(paths, self.store_spooled)
         self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, IMPORT_FILE)
         self.worker = Worker(

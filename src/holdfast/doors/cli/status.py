@@ -8,7 +8,7 @@ import typer
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.core.errors import DaemonUnreachable
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.times import format_bytes, now_ms, time_ago
 from holdfast.doors.cli import installing, render
 from holdfast.doors.cli.options import Json
@@ -39,14 +39,17 @@ def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
     answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
+    kept = _kept_versions() if pid else {}
     installed = installing.where_installed()
-    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed}
+    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "undo": kept}
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
         _show_store(answer)
+    if kept:
+        render.out.print(versions_line(kept))
     render.out.print(_hooks_line(installed))
-    for warning in _warnings(answer):
+    for warning in (*_warnings(answer), *versions_warnings(kept)):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
@@ -75,6 +78,33 @@ def _show_store(answer: dict[str, Any]) -> None:
         render.out.print(restored_line(restored))
     if answer.get("bodies"):
         render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+
+
+def _kept_versions() -> dict[str, Any]:
+    """Empty if no daemon runs, or one of an older version."""
+    try:
+        value: dict[str, Any] = client.ask_view("workspace.status") if client.running_pid() else {}
+        return value
+    except HoldfastError:
+        return {}
+
+
+def versions_line(kept: dict[str, Any]) -> str:
+    if not kept["on"]:
+        return "undo     off (workspace.snapshots)"
+    space = f"{format_bytes(kept['bytes'])} of {format_bytes(kept['most_bytes'])}"
+    return f"undo     {kept['versions']} versions of files, {space}, {kept['days']} days"
+
+
+def versions_warnings(kept: dict[str, Any]) -> list[str]:
+    """What could not be brought back."""
+    lines = [f"undo: no watcher: {kept['trouble']}"] if kept.get("trouble") else []
+    for root in kept.get("roots", ()):
+        name = root["root"]
+        lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
+        lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
+        lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
+    return [render.clean_line(line, 400) for line in lines]
 
 
 def _ask_status() -> dict[str, Any]:
