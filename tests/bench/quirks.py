@@ -1,6 +1,6 @@
 """Quirks of a place: which later repeats would have been met with a line, and what stays silent (real sessions)."""
 
-import sys
+import os
 from collections import Counter
 
 import msgspec
@@ -10,6 +10,9 @@ from holdfast.features.memory.state import quirk_book
 from holdfast.features.memory.state.quirk_book import QuirkBook
 from tests.bench import real_sessions
 from tests.bench.figures import fact, figure, heading
+
+SHOW = "HOLDFAST_SHOW_LINES"
+"""Set it to read what agents would be told: whether a line is right is for a person to judge."""
 
 
 class Repeat(msgspec.Struct):
@@ -26,7 +29,7 @@ def main() -> None:
     if not real_sessions.needs_data():
         return
     repeats = [one for name, sessions in real_sessions.repositories().items() for one in _repeats(name, sessions)]
-    if "--lines" in sys.argv:
+    if os.environ.get(SHOW):
         print(*(f"  {one.command[:90]}\n      {one.line}" for one in repeats if one.line), sep="\n")
     _coverage("all", repeats)
     often = Counter((one.repository, one.quirk) for one in repeats).most_common(1)

@@ -158,3 +158,40 @@ def test_after_five_days_the_second_agent_knows_what_holds_and_only_that(
     for no_more in ("Always use PostgreSQL", "30 seconds", "returns 500", "dark theme", "Stop", "Tom", "legacy.py"):
         assert no_more not in heard
     assert heard.count("SQLite") == 1
+
+
+def test_a_known_quirk_reaches_the_model_that_meets_it(claude: ClaudeCode, model: ModelServer, held: World) -> None:
+    """One line before the next call, once; the first session is told nothing."""
+    fails, works = call("Bash", command="git status --no-stat"), call("Bash", command="git status")
+    for _ in range(2):
+        model.script([fails, works, call("Bash", command="git log --no-stat"), text("done")])
+        claude.run("look at the status")
+    lines = [line for line in told(model).split("\n") if line.startswith("Known here")]
+    assert len(lines) == 1 and "`git status`" in lines[0]
+
+
+def test_the_session_that_implements_a_plan_is_told_who_made_it(
+    claude: ClaudeCode, model: ModelServer, held: World
+) -> None:
+    plan = "# Plan: Stream the Importer\n\nRead it line by line."
+    path = str(claude.home / ".claude" / "plans" / "quiet-otter.md")
+    model.script([call("Write", file_path=path, content=plan), text("planned")])
+    claude.run("plan the importer")
+    made = held.events(kinds=("session.started",))[0].session
+    model.script([text("implemented")])
+    claude.run(f"Implement the following plan:\n\n{plan}")
+    assert f"This plan was made in session {made}" in told(model)
+
+
+def test_the_real_codex_meets_a_known_quirk(claude: ClaudeCode, codex: Codex, model: ModelServer, held: World) -> None:
+    """Learned from Claude Code, told to Codex: both work in the same repository."""
+    model.script([call("Bash", command="git status --no-stat"), call("Bash", command="git status"), text("done")])
+    claude.run("look at the status")
+    codex.env |= {name: held.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.home = codex.home
+    held.cli("install", "--agent", "codex", HOME=str(codex.home), **_codex_home(codex))
+    fails = call("exec_command", cmd="git log --no-stat")
+    model.script([fails, call("exec_command", cmd="git log -1"), call("exec_command", cmd="git log -2"), text("done")])
+    codex.run("look at the log")
+    wait_until(lambda: held.events(kinds=("turn.ended",)), "Codex is done")
+    assert "`git status`" in told(model) and told(model).count("Known here") == 1

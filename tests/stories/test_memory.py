@@ -67,6 +67,31 @@ def test_what_a_compaction_lost_comes_back(world: World) -> None:
     assert "make test-store SEED=41" in back
 
 
+def test_on_request_what_earlier_work_says(world: World) -> None:
+    """`holdfast quirks`, `fix`, `how`, `recall` on what real hooks reported."""
+    for name in ("monday", "tuesday"):
+        agent = world.session(name)
+        agent.start()
+        agent.prompt("Look at the status. You have no docker here.")
+        failed = {"tool_name": "Bash", "tool_input": {"command": "tool status --no-pager"}, "tool_use_id": f"{name}-1"}
+        agent.fire("PostToolUseFailure", "tell", error="Exit code 1\nunknown flag: --no-pager", **failed)
+        agent.tool("Bash", command="tool status")
+        agent.stop()
+    wait_until(lambda: world.json("quirks")["quirks"], "both sessions are known")
+    [quirk] = world.json("quirks")["quirks"]
+    assert (quirk["about"], quirk["instead"], quirk["seen_in"]) == ("tool no-pager", "tool status", 2)
+    wait_until(lambda: world.json("fix", "unknown flag: --no-pager")["found"], "the log is indexed")
+    assert "worked: tool status" in world.cli("fix", "unknown", "flag:", "--no-pager")
+    assert "not on record" in world.cli("fix", "segmentation fault in libfoo")
+    assert "not on record" in world.cli("fix", "-bash: libfoo: command not found")
+    assert "No test run" in world.cli("how", "test")
+    recalled = world.cli("recall", "--session", "tuesday")
+    assert "You have no docker here." in recalled and "tool status" in recalled
+    world.cli("quirks", "forget", quirk["id"])
+    assert world.json("quirks", "--all")["quirks"] == []
+    assert world.json("rebuild")["differences"] == []
+
+
 def test_codex_goes_on_where_claude_stopped(world: World) -> None:
     """Pain 25: told once, to the first that starts."""
     claude = world.session()

@@ -47,6 +47,10 @@ def _printed_lines(text: str) -> Iterator[str]:
             yield stripped.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")[:LONGEST_LINE]
 
 
+def first_line(text: str) -> str:
+    return next(_printed_lines(text), "")
+
+
 def first_error(text: str) -> str:
     """The first line that names an error; else the last line printed."""
     last = ""
@@ -77,7 +81,8 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 _WORD = r"['\"`‘“]?(?P<about>{})['\"`’”]?"
-_NAME, _FLAG = r"[\w.+@/-]+", r"-{1,2}[\w-]+|(?<= )\w(?= in )"
+_NAME = r"[\w.+@/-]+"
+_FLAG = r"(?:-- (?P<third>\w)\b|['\"`‘“]?(?P<about>-{1,2}[A-Za-z][\w-]*)|['\"`‘“](?P<other>[A-Za-z][\w-]*))"
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, lazy_pattern(pattern, re.IGNORECASE))
     for kind, pattern in (
@@ -85,7 +90,7 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                     r"|'(?P<third>[\w.+-]+)' is not recognized as an internal"),
         ("glob", r"^(?:zsh: )?no matches found: (?P<about>.*)"),
         ("flag", r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|bad|no such) (?:long |shorthand |command-?line )?"
-                 r"(?:flag|option|argument|switch)s?\b[^-]{0,12}?" + _WORD.format(_FLAG)),
+                 r"(?:flag|option|argument|switch)s?\b:? ?" + _FLAG),
         ("subcommand", r"(?:unknown|unrecogni[sz]ed|invalid) (?:sub-?)?command[: ]+" + _WORD.format(_NAME)
                        + r"|^\w+: '(?P<other>[\w-]+)' is not a \w+ command"),
         ("arguments", r"accepts (?:at most |at least |between )?\d+ (?:and \d+ )?arg|requires (?:at least|exactly) \d+ arg"
@@ -127,7 +132,8 @@ def _subject(kind: str, match: re.Match[str], command: str) -> str:
     if kind == "glob":
         # The signs that the shell expanded, whatever they were part of.
         named = "".join(sorted(set(named) & set("?*[{^")))
-    return f"{program_of(command)} {named.lower()}".strip() if kind in _OF_PROGRAM else named.lower()
+    named = named.lower().lstrip("-") if kind == "flag" else named.lower()
+    return f"{program_of(command)} {named}".strip() if kind in _OF_PROGRAM else named
 
 
 def asks_for_help(command: str) -> bool:

@@ -76,6 +76,7 @@ def test_failures_of_the_work_itself_are_no_quirk(house: MemoryHarness, command:
 def test_a_program_that_is_asked_for_is_no_failure() -> None:
     assert trouble_of("which node", "node not found") is None
     assert trouble_of("tool --help", "unknown flag: --help") is None
+    assert trouble_of("php a.php", "Warning: invalid argument supplied for foreach") is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,10 @@ def test_a_program_that_is_asked_for_is_no_failure() -> None:
         ("python x.py", "(eval):1: command not found: python", "command", "python"),
         ("frob x", "bash: line 1: frob: command not found", "command", "frob"),
         ("curl http://h/?a=1", "zsh:1: no matches found: http://h/?a=1", "glob", "curl ?"),
-        ("cd web && gh pr diff 1 --stat", "unknown flag: --stat", "flag", "gh --stat"),
+        ("cd web && gh pr diff 1 --stat", "unknown flag: --stat", "flag", "gh stat"),
+        ("git status --no-stat", "error: unknown option `no-stat'", "flag", "git no-stat"),
+        ("git log --no-stat", "fatal: unrecognized argument: --no-stat", "flag", "git no-stat"),
+        ("sed -A x", "sed: illegal option -- A", "flag", "sed a"),
         ("python3 -c 'import yaml'", "ModuleNotFoundError: No module named 'yaml'", "module", "yaml"),
         ("node a.mjs", "Error: Cannot find package 'playwright' imported from /a", "module", "playwright"),
         ("entire dispatch", "dispatch requires login — run `entire login`", "login", "entire"),

@@ -19,7 +19,8 @@ LONGEST_ERROR = 100_000
 
 def register(root: typer.Typer) -> None:
     root.command()(recall)
-    root.command()(fix)
+    # An error text may begin with a dash.
+    root.command(context_settings={"ignore_unknown_options": True})(fix)
     root.command()(how)
     root.add_typer(quirks_app, name="quirks")
 

@@ -64,8 +64,10 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         yield from _memory_context(since[-RESUME_ITEMS:], settings.start_tokens)
         return
     if data.source == "compact":
-        yield from _put_back(state, doc, settings)
-        items = [item for item in items if not (doc and _has_words(doc.summary, item.text))]
+        back = list(_put_back(state, doc, settings))
+        yield from back
+        recalled = "\n".join(context.text for context in back)
+        items = [i for i in items if i.text not in recalled and not (doc and _has_words(doc.summary, i.text))]
     else:
         for context in _handed_over(state, event):
             yield context

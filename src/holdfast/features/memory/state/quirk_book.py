@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.analysis.error_text import Trouble, asks_for_help, is_preparation, program_of, trouble_of
+from holdfast.analysis.error_text import Trouble, asks_for_help, first_line, is_preparation, program_of, trouble_of
 from holdfast.core.checks import Verdict
 from holdfast.core.document import DocumentType, with_newest, without_keys
 from holdfast.core.event import Event
@@ -107,9 +107,13 @@ def quirk_id(location: str, kind: str, about: str) -> str:
 def event_trouble(event: Event) -> Trouble | None:
     """Silent about tests, linters and builds that ran: their failures are the work itself."""
     data: ToolEndPayload = event.data
-    if not has_failed(event) or data.interrupted or _check_ran(data):
+    if data.interrupted or _check_ran(data):
         return None
-    return trouble_of(data.command, data.error or data.output)
+    text = data.error or data.output
+    if has_failed(event):
+        return trouble_of(data.command, text)
+    # Codex does not report how a command ended: what begins with an error is taken for a failure.
+    return trouble_of(data.command, first_line(text)) if data.exit_code is None and text else None
 
 
 def has_failed(event: Event) -> bool:
@@ -180,7 +184,9 @@ def is_answer(quirk: Quirk, failed: str, worked: str) -> bool:
             program != instead and shared * 2 >= min(len(one), len(other))
         )
     offending = quirk.about.rpartition(" ")[2]
-    if quirk.kind in ("flag", "subcommand") and offending in other:
+    if quirk.kind in ("flag", "subcommand") and offending in {
+        word.strip("-").partition("=")[0].lower() for word in other
+    }:
         return False
     if quirk.kind == "glob" and not any(set(offending) & set(word) for word in one & other):
         return False
