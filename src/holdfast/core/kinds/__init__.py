@@ -6,6 +6,7 @@ version and add an upcaster. Sets of kinds that several features use are named h
 
 from holdfast.core.kinds import (
     agent_events,
+    attention_events,
     check_events,
     engine_events,
     gates_events,
@@ -34,6 +35,7 @@ from holdfast.core.kinds.base import (
 )
 
 __all__ = [
+    "ATTENTION_KINDS",
     "CHECK_KINDS",
     "ENGINE_KINDS",
     "GATES_KINDS",
@@ -71,6 +73,7 @@ def _kinds_of(module: object) -> dict[str, type[Payload]]:
 
 HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
+ATTENTION_KINDS = _kinds_of(attention_events)
 CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
 MEMORY_KINDS = _kinds_of(memory_events)
