@@ -75,6 +75,8 @@ class Muted(msgspec.Struct, kw_only=True):
 ATTENTION = DocumentType("attention", Attention)
 MUTED = DocumentType("attention_mute", Muted)
 MUTED_KEY = "notifications"
+VIEWING = "viewing"
+"""In `run/`: the web server touches it while a page of the dashboard is visible."""
 
 
 def urgency(need: Need) -> tuple[int, int]:

@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from holdfast.core import machine
+from holdfast.core.attention import VIEWING
 from holdfast.core.ports import Reader, Ref
 
-VIEWING = "viewing"
-"""In `run/`: the web server touches it while a page of the dashboard is visible."""
 VIEWING_S = 4.0
 TMUX_S = 1.0
 _PANE = "#{pane_id} #{window_active} #{pane_active} #{session_attached}"

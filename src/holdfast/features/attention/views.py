@@ -55,7 +55,7 @@ def find_need(call: Call) -> Need:
     needs = [one for one in doc.needs if one.id == wanted or (wanted == doc.session and one.asks)] if doc else []
     if not needs:
         raise CommandRefused("this is settled, or never was asked", fix="What is open: holdfast who")
-    if len(needs) > 1:
+    if len(needs) > 1 and not call.args.get("first"):
         raise CommandRefused("several questions are open", fix=f"Name one: {', '.join(one.id for one in needs)}")
     return needs[0]
 
