@@ -17,12 +17,15 @@ from holdfast.core.times import DAY
 
 LEAST = 3
 """Times that something was allowed before it is proposed."""
+RARELY = 50
+"""Of so many one may have been refused: people also refuse to give another direction."""
 PAGE, MOST_EVENTS = 1_000, 100_000
 KINDS = ("permission.requested", "permission.denied", "attention.answered", "permission.granted", *TOOL_ENDS)
 NOWHERE = "/dev/null"
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    readers: tuple[str, ...]
     prefixes: tuple[str, ...]
     exact: tuple[str, ...]
     never: tuple[str, ...]
@@ -97,16 +100,12 @@ def _events(reader: Reader, since: int) -> Iterable[Event]:
 
 
 def propose(questions: Sequence[Question]) -> frozenset[Form]:
-    """Forms that were allowed often enough and never refused."""
-    allowed, refused = Counter[Form](), set[Form]()
+    """Forms that were allowed often enough and hardly ever refused."""
+    allowed, refused = Counter[Form](), Counter[Form]()
     for one in questions:
-        forms = forms_of(one.command)
-        if one.allowed:
-            allowed.update(set(forms or ()))
-        else:
-            # Nobody knows which part of a refused command was the reason.
-            refused |= set(_loose_forms(one.command))
-    return frozenset(form for form, times in allowed.items() if times >= LEAST and form not in refused)
+        # A refused command with a part that may do harm says nothing about its other parts.
+        (allowed if one.allowed else refused).update(set(forms_of(one.command) or ()))
+    return frozenset(form for form, times in allowed.items() if times >= LEAST and refused[form] * RARELY <= times)
 
 
 def is_covered(command: str, forms: frozenset[Form]) -> bool:
@@ -136,7 +135,11 @@ def _is_clear(analysis: Analysis) -> bool:
 
 def _form_of(words: Sequence[str]) -> Form | None:
     table, text = _table(), " ".join(words)
-    if set(words) & set(table.never) or "\ufffd" in text or not text.isprintable():
+    if "\ufffd" in text or not text.isprintable():
+        return None
+    if words[0] in table.readers:
+        return Form(words[0], prefix=True)
+    if set(words) & set(table.never):
         return None
     if prefix := _longest(table.prefixes, words):
         return Form(prefix, prefix=True)
@@ -148,7 +151,3 @@ def _form_of(words: Sequence[str]) -> Form | None:
 def _longest(table: Iterable[str], words: Sequence[str]) -> str:
     fitting = [one for one in table if list(words[: len(one.split())]) == one.split()]
     return max(fitting, key=len, default="")
-
-
-def _loose_forms(command: str) -> Iterable[Form]:
-    return [form for one in analyse_command(command).commands if (form := _form_of(one.words))]
