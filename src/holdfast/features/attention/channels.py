@@ -110,9 +110,18 @@ def _send_to_desktop(message: Message, run: Run) -> None:
         _run_notifier(run, ["notify-send", "-a", "Holdfast", "--", title, body])
     elif shutil.which("gdbus"):
         service, path = DESKTOP
-        values = ["Holdfast", "0", "", _variant(title), _variant(body), "[]", "{}", "-1"]
-        method = [f"{service}.Notify", *(v if n in (1, 3, 4, 5, 6, 7) else _variant(v) for n, v in enumerate(values))]
-        _run_notifier(run, ["gdbus", "call", "--session", "--timeout", "5", "-d", service, "-o", path, "-m", *method])
+        values = [
+            _variant("Holdfast"),
+            "@u 0",
+            _variant(""),
+            _variant(title),
+            _variant(body),
+            "@as []",
+            "@a{sv} {}",
+            "@i -1",
+        ]
+        words = ["gdbus", "call", "--session", "--timeout", "5", "-d", service, "-o", path, "-m", f"{service}.Notify"]
+        _run_notifier(run, [*words, *values])
     else:
         raise NotSent("neither notify-send nor gdbus is installed")
 

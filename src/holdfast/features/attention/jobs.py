@@ -59,7 +59,11 @@ def _due_event(channel: str, needs: list[Need], now: int) -> Event:
 
 
 def open_documents(reader: Reader) -> list[Attention]:
-    return [doc for _, doc in ATTENTION.list(reader, status=OPEN, limit=MOST_DOCUMENTS)]
+    """Without agents that ran unrecorded and have ended: no event tells of that."""
+    documents = [doc for _, doc in ATTENTION.list(reader, status=OPEN, limit=MOST_DOCUMENTS)]
+    for doc in documents:
+        doc.needs = [one for one in doc.needs if one.kind != "unrecorded" or looking.is_alive(one.input)]
+    return documents
 
 
 def deliver(call: JobCall) -> Iterable[Event]:

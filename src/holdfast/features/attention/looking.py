@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ def agent_process(reader: Reader, session: str) -> dict[str, Any]:
     doc = reader.state(Ref("session", session)) or {}
     process: dict[str, Any] = doc.get("process") or {}
     return process
+
+
+def is_alive(known: Mapping[str, Any]) -> bool:
+    process = machine.look_up_process(int(known.get("pid") or 0))
+    return process is not None and process.start == known.get("start")
 
 
 def _seat_of(reader: Reader, session: str) -> Seat:

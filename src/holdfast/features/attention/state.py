@@ -276,7 +276,8 @@ def _run_ended(doc: Attention, event: Event) -> None:
 
 def _unrecorded(doc: Attention, event: Event) -> None:
     data: AgentUnrecorded = event.data
-    _add(doc, event, "unrecorded", f"{data.program} in {data.cwd}: {data.why}")
+    process = {"pid": data.pid, "start": data.start}
+    _add(doc, event, "unrecorded", f"{data.program} in {data.cwd}: {data.why}", input=process)
 
 
 def _due(doc: Attention, event: Event) -> None:
