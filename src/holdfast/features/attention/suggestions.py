@@ -1,5 +1,6 @@
 """Proposes allow rules from what a person always allowed, by what each command runs, not by its text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -22,6 +23,8 @@ RARELY = 50
 PAGE, MOST_EVENTS = 1_000, 100_000
 KINDS = ("permission.requested", "permission.denied", "attention.answered", "permission.granted", *TOOL_ENDS)
 NOWHERE = "/dev/null"
+# They change what the words after them mean. A mere mention keeps a command out, too.
+_CHANGES_SHELL = re.compile(r"\b(?:alias|eval|exec|source|export|trap|function|set|enable|hash)\s")
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,6 +118,8 @@ def is_covered(command: str, forms: frozenset[Form]) -> bool:
 
 def forms_of(command: str) -> list[Form] | None:
     """What each program of the command would need a rule for; None if any part of it may do harm or is not clear."""
+    if _CHANGES_SHELL.search(command):
+        return None
     analysis = analyse_command(command)
     if not _is_clear(analysis):
         return None
@@ -139,7 +144,7 @@ def _form_of(words: Sequence[str]) -> Form | None:
         return None
     if words[0] in table.readers:
         return Form(words[0], prefix=True)
-    if set(words) & set(table.never):
+    if {word.partition("=")[0] for word in words} & set(table.never):
         return None
     if prefix := _longest(table.prefixes, words):
         return Form(prefix, prefix=True)
