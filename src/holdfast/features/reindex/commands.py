@@ -36,8 +36,9 @@ def initialize_flag(call: Call) -> CommandResult:
     session_flag, newest = SESSION.load(call.reader, session), _newest_session(call)
     previous = newest.session_id if newest else ""
     source = str(call.args.get("source") or "unknown")
+    shown = bool(session_flag and session_flag.shown) and previous in ("", session)
     flag = FlagInitialized(
-        source=source if source in SOURCES else "unknown", shown=bool(session_flag and session_flag.shown) and previous in ("", session), previous=previous,
+        source=source if source in SOURCES else "unknown", shown=shown, previous=previous,
         reset=previous != session,
     )  # fmt: skip
     answer = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}
