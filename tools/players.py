@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from holdfast.agents.codex.transcript import script_call
+
 Record = dict[str, Any]
 Hook = tuple[str, Record]
 
@@ -231,8 +233,9 @@ class CodexPlayer:
 
 def _codex_call(payload: Record) -> Record:
     """Hooks name the shell as Claude Code does."""
-    name = payload.get("name") or "shell"
-    arguments = next((payload[one] for one in ("arguments", "input", "action") if payload.get(one)), "{}")
+    name, script = script_call(payload.get("name") or "shell", payload.get("input"))
+    named = {**payload, "input": script}
+    arguments = next((named[one] for one in ("arguments", "input", "action") if named.get(one)), "{}")
     try:
         given = json.loads(arguments) if isinstance(arguments, str) else arguments
     except ValueError:
