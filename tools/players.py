@@ -66,7 +66,7 @@ class ClaudePlayer:
             raise CannotPlay("several sessions in one file: a fork or a resumed one")
         self.calls: dict[str, Record] = {}
         self.answer, self.turn = "", ""
-        self.working = self.caveat = self.awaited = False
+        self.working = self.caveat = self.awaited = self.has_failed = False
 
     def take(self, record: Record) -> Iterator[Hook]:
         if record.get("type") == "system" and record.get("subtype") == "compact_boundary":
@@ -87,6 +87,7 @@ class ClaudePlayer:
 
     def _assistant(self, record: Record) -> Iterator[Hook]:
         self.awaited = {part.get("type") for part in _parts(record)} != {"text"}
+        self.has_failed = bool(record.get("isApiErrorMessage"))
         for part in _parts(record):
             if part.get("type") == "text":
                 self.answer = part["text"]
@@ -118,7 +119,9 @@ class ClaudePlayer:
         yield "UserPromptSubmit", {"prompt": _as_typed(text), "prompt_id": self.turn}
 
     def _stop(self) -> Iterator[Hook]:
-        if self.working:
+        if self.working and self.has_failed:
+            yield "StopFailure", {"error": self.answer, "prompt_id": self.turn}
+        elif self.working:
             yield "Stop", {"last_assistant_message": self.answer, "prompt_id": self.turn}
         self.working = False
 
