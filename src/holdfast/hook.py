@@ -11,7 +11,13 @@ import time
 VERSION = "0.1.0"
 
 ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
-WAITS = {b"ask": 2.0, b"tell": 0.25, b"start": 5.0, b"show": 0.2}  # how long each mode waits for the daemon
+WAITS = {
+    b"ask": 2.0,
+    b"tell": 0.25,
+    b"start": 5.0,
+    b"show": 0.2,
+    b"hold": 1.5,
+}  # how long each mode waits for the daemon
 SLOW_WAIT = 0.05
 SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
 STDIN_WAIT, STDIN_TELL_WAIT = 2.0, 1.0  # how long stdin may keep us waiting, in all
@@ -668,7 +674,7 @@ def ask_daemon(mode, state, frame):
         end, answer = BROKEN, None
     if end == REFUSED and may_wait(mode, state):
         end, answer = wait_for_daemon(state, frame, deadline)
-    if end == TIMED_OUT and not slow and mode != b"show":
+    if end == TIMED_OUT and not slow and mode not in (b"show", b"hold"):
         mark_slow()
     return end, answer
 
@@ -680,6 +686,11 @@ def hook(words, at, cwd, state):
     whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT), body)
     frame = Frame(header, body)
     end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, None)
+    if words[0] == b"hold":  # git reads the exit code; without an answer it goes on, and branches are compared later
+        if end == ANSWERED and answer[0]:
+            write_all(2, answer[0])
+            posix._exit(1)
+        return
     if end == ANSWERED:
         pass_on(*answer)
         return

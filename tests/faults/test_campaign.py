@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign import (
+    authority,
     damage,
     erase,
     full_disk,
@@ -18,6 +19,7 @@ from tests.campaign import (
     stopped,
     thrice,
     tracing,
+    undo,
     updates,
     verdicts,
 )
@@ -38,6 +40,12 @@ def sampled(scenario, folder: Path, size: int, **more) -> str:
 def test_kill_9_of_daemon_and_hooks_under_eight_clients(tmp_path: Path) -> None:
     """P2, P3."""
     assert "0 lost" in sampled(kills, tmp_path, 5)
+
+
+@pytest.mark.quick
+def test_what_a_call_destroys_is_brought_back(tmp_path: Path) -> None:
+    """Issue 37."""
+    assert "100 % restored, 0 wrong" in sampled(undo, tmp_path, 12)
 
 
 def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
@@ -117,3 +125,7 @@ def test_death_or_a_failing_disk_at_any_call_of_a_delivery(tmp_path: Path) -> No
 def test_gate_questions_while_the_daemon_is_stopped_and_continued(tmp_path: Path) -> None:
     """Issue 16: 0 wrong, 0 lost verdicts unrecorded."""
     assert "0 wrong" in sampled(verdicts, tmp_path, 30, load=10)
+
+
+def test_approvals_and_removals_in_random_histories(tmp_path: Path) -> None:
+    assert "no approval used twice, every removal proved" in sampled(authority, tmp_path, 3)

@@ -13,7 +13,7 @@ from holdfast.core.decision import Decision
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job, Run
-from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.core.ports import Cipher, Doc, Reader, Ref
 
 Facets = tuple[str, str, int]
 """(project, status, at): what lists are sorted and filtered by."""
@@ -90,6 +90,24 @@ class WatchCall:
     handle: Callable[[Callable[[], Sequence[Event]]], None]
     """Builds events on the writer thread, between hooks, and commits them."""
     report: Callable[[Exception], None]
+    settings: Callable[[str], Settings] = lambda _project: None
+    state_dir: Path = Path()
+    cipher: Cipher | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A hook that waits for its answer, before anything else is done with it."""
+
+    key: str
+    agent: str
+    kind: str
+    folder: str
+    body: bytes
+    """As the agent sent it: not read, not redacted."""
+    settings: Settings
+    state_dir: Path
+    cipher: Cipher | None
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,8 @@ ContentParts = Callable[[], Iterable[Sequence[str]]]
 Enrich = Callable[[Event, Settings, ContentParts], bool]
 """Returns whether it wrote text of the world into the payload, which is then redacted."""
 Redacts = Callable[[bytes, Settings], bool]
+Quotes = Callable[[bytes], bool]
+"""Returns whether a content contains an erased text."""
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -176,6 +196,16 @@ class Feature:
     is stored, `derive`, `reduce` and `decide` stay pure."""
     enriches: frozenset[str] = frozenset()
     """The kinds that `enrich` handles."""
+    before_answer: Callable[[Waiting], bool] | None = None
+    """What must be done before the agent goes on, however the hook is answered. Not pure; bounded in time. Returns
+    whether `decide` has something to say to this one hook although `can_decide` denies it."""
+    answers_after: frozenset[str] = frozenset()
+    """The kinds that `before_answer` handles."""
+    erase: Callable[[Path, Cipher | None, Quotes, Sequence[str]], int] | None = None
+    """(state folder, cipher, quotes, folders): removes from its own files what quotes an erased text or belongs to an
+    erased folder; returns how much."""
+    own_folder: str = ""
+    """The folder of the state folder whose files only `erase` may change."""
     redacts: Redacts | None = None
     """Whether `enrich` may remove something from this payload. Such a delivery never reaches the disk as it came: it
     is applied first, and only its events are journaled. Called for every payload of these kinds, so it must be

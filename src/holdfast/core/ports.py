@@ -226,3 +226,15 @@ class GitContext(Protocol):
     def root_of(self, cwd: str) -> str:
         """`root` alone; empty outside git."""
         ...
+
+
+class Cipher(Protocol):
+    """Encrypts what the state folder keeps, if the setting says so."""
+
+    @property
+    def wanted(self) -> bool: ...
+    def seal(self, body: bytes, place: bytes) -> bytes:
+        """Return the stored form: plain if that is wanted, empty if it must be encrypted and cannot be."""
+        ...
+
+    def open(self, stored: bytes, place: bytes) -> bytes: ...

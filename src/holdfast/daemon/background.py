@@ -3,6 +3,7 @@ rebuilds."""
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import StoreDamaged
@@ -66,7 +67,8 @@ class Background:
 
         assert feature.watch is not None
         try:
-            feature.watch(WatchCall(self._stopping, handle, report))
+            settings = partial(_section_of, daemon, feature.name)
+            feature.watch(WatchCall(self._stopping, handle, report, settings, daemon.paths.state, daemon.app.cipher))
         except Exception as error:
             report(error)
 
@@ -148,6 +150,10 @@ class Background:
                 self.health.round()
             except Exception as error:
                 self._daemon.log.error("health.failed", error)
+
+
+def _section_of(daemon: "Daemon", name: str, project: str) -> Any:
+    return daemon.app.settings.for_project(project).get(name)
 
 
 def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:

@@ -24,6 +24,7 @@ from holdfast.daemon.quoting_files import (
     erase_in_file,
     is_beside_database,
     is_database,
+    quotes_bytes,
     quotes_text,
     remove_all,
     remove_indexes,
@@ -239,6 +240,7 @@ class _Erasure:
         self._wanted = intent.quotations()
         self._change = build_eraser(self._wanted)
         self._probes = tuple({probe for quotation in self._wanted for probe in quotation.probes})
+        self._own_folders = [self._paths.state / one.own_folder for one in daemon.app.features if one.own_folder]
         self._receipt = EraseFinished(id=intent.id, what=intent.what)
 
     def run(self) -> EraseFinished:
@@ -358,6 +360,7 @@ class _Erasure:
     def _rewrite_files(self) -> None:
         state = self._paths.state
         self._receipt.removed += remove_indexes(state, self._intent.projects, self._wanted)
+        self._receipt.removed += self._erase_in_features()
         # Through the log itself, which holds its file open.
         self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
         self._receipt.files += Footprint(state).rewrite(lambda path: erase_in_file(path, self._wanted))
@@ -365,6 +368,18 @@ class _Erasure:
             # The forwarder and others replace files meanwhile; a missing file has nothing to erase.
             with contextlib.suppress(FileNotFoundError):
                 self._receipt.files += erase_in_file(path, self._wanted)
+
+    def _erase_in_features(self) -> int:
+        app = self._daemon.app
+        return sum(
+            feature.erase(self._paths.state, app.cipher, self._quotes_bytes, self._intent.projects)
+            for feature in app.features
+            if feature.erase
+        )
+
+    def _quotes_bytes(self, content: bytes) -> bool:
+        small = content.lower()
+        return any(probe in small for probe in self._probes) and quotes_bytes(content, self._wanted)
 
     def _text_files(self) -> list[Path]:
         return [p for p in plain_files(self._paths.state) if not self._is_special(p)]
@@ -374,7 +389,7 @@ class _Erasure:
         own = (path_of(self._paths, self._intent), self._paths.journal, self._paths.lease, self._paths.start_lock)
         return (
             path in own
-            or path.parent in (self._paths.spool, self._paths.logs)
+            or path.parent in (self._paths.spool, self._paths.logs, *self._own_folders)
             or is_database(path)
             or is_beside_database(path)
         )

@@ -15,6 +15,7 @@ from holdfast.core.kinds import (
     session_events,
     team_events,
     uat_events,
+    workspace_events,
 )
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
@@ -47,6 +48,7 @@ __all__ = [
     "TURN_ENDS",
     "UAT_KINDS",
     "UPCASTERS",
+    "WORKSPACE_KINDS",
     "HookPayload",
     "JsonObject",
     "Payload",
@@ -77,6 +79,7 @@ REINDEX_KINDS = _kinds_of(reindex_events)
 SESSION_KINDS = _kinds_of(session_events)
 TEAM_KINDS = _kinds_of(team_events)
 UAT_KINDS = _kinds_of(uat_events)
+WORKSPACE_KINDS = _kinds_of(workspace_events)
 
 SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
 """After any of these the session is over, until the agent shows itself again."""

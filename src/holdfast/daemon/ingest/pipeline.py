@@ -30,6 +30,10 @@ HookAndFolder = tuple[str, str, str]
 """Agent, native event, and the folder whose settings apply."""
 
 
+BeforeAnswering = Callable[[Delivery, str, str], bool]
+"""Called with a waiting delivery, its kind and folder; returns whether a feature has something to say to it."""
+
+
 class Stage(enum.Enum):
     """The stage of a batch. Its hooks are answered when it is JOURNALED, or STORED if there is no journal."""
 
@@ -88,8 +92,10 @@ class IngestPipeline:
         store_guard: StoreGuard,
         journal: Journal,
         ledger: AckLedger | None = None,
+        before_answer: BeforeAnswering = lambda _delivery, _kind, _folder: False,
     ) -> None:
         self._engine, self._guard, self._journal, self._ledger = engine, store_guard, journal, ledger
+        self._before_answer = before_answer
         # Tells by agent and hook who may decide, before the payload is read.
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._batches: list[Batch] = []
@@ -117,10 +123,9 @@ class IngestPipeline:
         batch = Batch(deliveries)
         # A batch mostly repeats the same hook in the same place, so each is looked up once.
         hooks = [_hook_and_folder(delivery) for delivery in deliveries]
-        may_decide = any(
-            self._can_decide(*what)
-            for what in {hook for hook, d in zip(hooks, deliveries, strict=True) if d.mode != "tell"}
-        )
+        asked = [(hook, d) for hook, d in zip(hooks, deliveries, strict=True) if d.mode != "tell"]
+        speaking = [self._do_before_answer(d, hook) for hook, d in asked]
+        may_decide = any(speaking) or any(self._can_decide(*what) for what in {hook for hook, _ in asked})
         # A decision needs the state after all earlier hooks; otherwise a portion is enough to keep up.
         if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if may_decide else max(PORTION, len(deliveries)))
@@ -172,6 +177,10 @@ class IngestPipeline:
         if not self._replayed:
             self.replay_journal()
         self._guard.retry_buffered()
+
+    def _do_before_answer(self, delivery: Delivery, hook: HookAndFolder) -> bool:
+        agent, event, folder = hook
+        return self._before_answer(delivery, self._kinds.get((agent, event), ""), folder)
 
     def _can_decide(self, agent: str, event: str, folder: str) -> bool:
         # A hook unknown to the adapter may turn out to be anything once it is read.

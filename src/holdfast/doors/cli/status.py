@@ -8,9 +8,9 @@ import typer
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.core.errors import DaemonUnreachable
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.times import format_bytes, now_ms, time_ago
-from holdfast.doors.cli import installing, memory, render
+from holdfast.doors.cli import installing, render
 from holdfast.doors.cli.options import Json
 from holdfast.doors.cli.sessions import unrecorded_lines
 from holdfast.doors.troubles import daemon_obstacle, trouble_lines
@@ -39,17 +39,17 @@ def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
     answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
-    meter = _model_meter() if pid else {}
+    kept = _kept_versions() if pid else {}
     installed = installing.where_installed()
-    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
+    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "undo": kept}
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
         _show_store(answer)
+    if kept:
+        render.out.print(versions_line(kept))
     render.out.print(_hooks_line(installed))
-    if any(meter.get(name) for name in ("used", "waiting")) or meter.get("use", "off") != "off":
-        render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in _warnings(answer, meter):
+    for warning in (*_warnings(answer), *versions_warnings(kept)):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
@@ -64,14 +64,12 @@ def _status_or_obstacle() -> tuple[dict[str, Any], str]:
     return answer or ({} if obstacle else _ask_status()), obstacle
 
 
-def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:
+def _warnings(answer: dict[str, Any]) -> Iterator[str]:
     yield from status_warnings(answer)
     yield from _gate_attention(answer.get("pid", 0))
     yield from _unrecorded(answer.get("pid", 0))
     for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project())):
         yield render.clean_line(line, 400)
-    if meter.get("error"):
-        yield f"model: {meter['error']}"
 
 
 def _show_store(answer: dict[str, Any]) -> None:
@@ -80,6 +78,33 @@ def _show_store(answer: dict[str, Any]) -> None:
         render.out.print(restored_line(restored))
     if answer.get("bodies"):
         render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+
+
+def _kept_versions() -> dict[str, Any]:
+    """Empty if no daemon runs, or one of an older version."""
+    try:
+        value: dict[str, Any] = client.ask_view("workspace.status") if client.running_pid() else {}
+        return value
+    except HoldfastError:
+        return {}
+
+
+def versions_line(kept: dict[str, Any]) -> str:
+    if not kept["on"]:
+        return "undo     off (workspace.snapshots)"
+    space = f"{format_bytes(kept['bytes'])} of {format_bytes(kept['most_bytes'])}"
+    return f"undo     {kept['versions']} versions of files, {space}, {kept['days']} days"
+
+
+def versions_warnings(kept: dict[str, Any]) -> list[str]:
+    """What could not be brought back."""
+    lines = [f"undo: no watcher: {kept['trouble']}"] if kept.get("trouble") else []
+    for root in kept.get("roots", ()):
+        name = root["root"]
+        lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
+        lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
+        lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
+    return [render.clean_line(line, 400) for line in lines]
 
 
 def _ask_status() -> dict[str, Any]:
@@ -110,14 +135,6 @@ def _unrecorded(pid: int) -> list[str]:
         return list(unrecorded_lines(client.ask_view("sessions.unrecorded"), now_ms())) if pid else []
     except client.Refused:
         return []
-
-
-def _model_meter() -> dict[str, Any]:
-    try:
-        value: dict[str, Any] = client.ask_view("memory.meter")
-        return value
-    except client.Refused:
-        return {}  # a daemon of an older version
 
 
 def _daemon_line(pid: int, answer: dict[str, Any], obstacle: str) -> str:

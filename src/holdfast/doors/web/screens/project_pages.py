@@ -233,7 +233,6 @@ def memory_page(visit: Visit) -> dict[str, Any]:
         ],
         "injected": visit.view("memory.injected", everywhere=not visit.project, limit=30)["injected"],
         "projects": visit.view("project.list")["projects"],
-        "meter": visit.view("memory.meter"),
     }
 
 

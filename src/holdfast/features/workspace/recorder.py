@@ -1,0 +1,450 @@
+"""Keeps every worktree with a live session current in the content store, and knows which call changed what."""
+
+import os
+import select
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.git_context import CachedGitContext
+from holdfast.core.ports import Cipher
+from holdfast.core.times import now_ms
+from holdfast.features.workspace import git_files
+from holdfast.features.workspace import inotify as kernel
+from holdfast.features.workspace.content_store import ChangeRow, ContentStore
+from holdfast.features.workspace.git_files import Place
+from holdfast.features.workspace.inotify import Inotify, Notice
+from holdfast.features.workspace.settings import WorkspaceSettings
+from holdfast.features.workspace.watched_root import MANY, STAGING, WatchedRoot, folders_of, identity_of
+
+WAIT_S = 1.0
+"""The longest that a call waits for pending files. What is not captured by then is captured beside the call."""
+GATHER_S, SLICE, SLICE_S = 0.02, 32, 0.02
+"""The background gathers events this long, and holds the lock for so many files or seconds."""
+IDLE_S, LIVE_S = 1.0, 3_600.0
+MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
+MOST_FOLDERS = 100_000
+MAINTAIN_S = 600.0
+LOOKS = 4
+READ_MS = 2_000
+"""How long the event of an answered call may take until it is read."""
+
+
+class CallInfo(msgspec.Struct):
+    """A call that may write, from before its answer until its end."""
+
+    token: str
+    repos: tuple[str, ...]
+    """The git folders of the worktrees that it was started in or names."""
+    at: int
+    native: str = ""
+    """The agent's own id of the call, where the hook has one."""
+    session: str = ""
+    call: str = ""
+    agent: str = ""
+    tool: str = ""
+    lane: str = ""
+    paths: list[str] = []
+    by: str = "call"
+    open: bool = True
+    known: bool = False
+    """Whether its event was read: until then only its token is known."""
+
+
+class Recorder:
+    """One per daemon. The lock is held while files are captured, never while git is asked in the background."""
+
+    def __init__(self, state_dir: Path, cipher: Cipher | None = None) -> None:
+        self.store = ContentStore(state_dir, cipher)
+        self.lock = threading.RLock()
+        self._told = threading.Condition()
+        self.roots: dict[str, WatchedRoot] = {}
+        self.calls: OrderedDict[str, CallInfo] = OrderedDict()
+        self.trouble = ""
+        """Why there is no watcher at all."""
+        self._used: dict[str, float] = {}
+        self._watches: dict[int, tuple[WatchedRoot, str]] = {}
+        self._context = CachedGitContext()
+        self._wanted: list[WatchedRoot] = []
+        self._wake_read, self._wake_write = (
+            os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        )
+        try:
+            self._kernel: Inotify | None = Inotify()
+        except OSError as error:
+            self._kernel, self.trouble = None, str(error)
+
+    # ── before and after calls ─────────────────────────────────────────────────────────────────────────────────────
+
+    def root_for(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
+        """The worktree that a folder is in; it is watched from now on. None outside of git."""
+        where = self._context.of(folder)
+        if not where:
+            return None
+        root = os.path.realpath(where["root"])
+        with self.lock:
+            watched = self.roots.get(root)
+            if watched is None:
+                watched = self._add_root(Place(root, os.path.realpath(where["repo"])))
+            elif watched.identity != (now := identity_of(root)) and now != (0, 0):
+                # Removed and made again: what was known of its files still says what was there before.
+                watched.identity = now
+                self._unwatch_below(watched, "")
+                self._doubt(watched)
+                self.wake()
+            watched.settings = settings
+            self._used[root] = time.monotonic()
+        return watched
+
+    def _add_root(self, place: Place) -> WatchedRoot:
+        if len(self.roots) >= MOST_ROOTS:
+            oldest = min(self.roots, key=lambda root: self._used.get(root, 0.0))
+            self._drop(self.roots.pop(oldest))
+        watched = self.roots[place.root] = WatchedRoot(place, self.store, self._writer_of)
+        self._wanted.append(watched)
+        self.wake()
+        return watched
+
+    def lost_root(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
+        """A worktree that was watched and has gone: it or a folder above this one."""
+        known = self.store.known_roots()
+        root = max((one for one in known if f"{folder}/".startswith(f"{one}/")), key=len, default="")
+        if not root:
+            return None
+        with self.lock:
+            watched = self.roots.get(root) or self._add_root(Place(root, known[root]))
+            watched.settings = settings
+            self._used[root] = time.monotonic()
+        return watched
+
+    def before_call(self, roots: Sequence[WatchedRoot], token: str, native: str = "") -> None:
+        """Make sure that everything that is there now is kept, and that what follows belongs to the call."""
+        with self.lock:
+            self._drain_all(roots)
+            self.store.begin(token)
+            self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms(), native))
+
+    def begin(self, token: str, **facts: object) -> None:
+        """The call's event has been read."""
+        with self.lock:
+            if info := self.calls.get(token):
+                self.calls[token] = msgspec.structs.replace(info, known=True, **facts)
+
+    def end(self, *, session: str = "", call: str = "", native: str = "") -> None:
+        """By the id that the agent gave the call, or once its event was read."""
+        with self.lock:
+            for info in reversed(self.calls.values()):
+                if info.open and (info.native == native if native else (info.session, info.call) == (session, call)):
+                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos])
+                    info.open = False
+                    break
+        self.wake()
+
+    def end_turn(self, session: str) -> None:
+        """Calls that were refused have no end of their own."""
+        with self.lock:
+            left = [info for info in self.calls.values() if info.open and info.session == session]
+            if left:
+                self._drain_all(self.roots.values())
+            for info in left:
+                info.open = False
+
+    @contextmanager
+    def acting(self, root: WatchedRoot, info: CallInfo) -> Iterator[None]:
+        """Changes of Holdfast's own, such as an undo; no call starts meanwhile."""
+        with self.lock:
+            self.drain(root)
+            others = [one for one in self.calls.values() if one.open]
+            for one in others:
+                one.open = False
+            self._open(info)
+            try:
+                yield
+            finally:
+                self.drain(root)
+                info.open = False
+                for one in others:
+                    one.open = True
+
+    def _open(self, info: CallInfo) -> None:
+        self.calls[info.token] = info
+        while len(self.calls) > MOST_CALLS:
+            self.calls.popitem(last=False)
+
+    def _writer_of(self, root: WatchedRoot, path: str) -> tuple[str, str]:
+        """Who writes this file now: the session and the call's token, both empty for a person."""
+        running = [one for one in self.calls.values() if one.open and root.place.shared in one.repos]
+        whole = os.path.join(root.root, path)
+        # A call that names its files writes nothing else.
+        named = [one for one in running if whole in one.paths]
+        writer = next(reversed(named or [one for one in running if not one.paths]), None)
+        return ((writer.session if writer.known else "?"), writer.token) if writer else ("", "")
+
+    def erase(self, quotes: Callable[[bytes], bool], projects: Sequence[str]) -> int:
+        with self.lock:
+            erased = self.store.erase(quotes, projects)
+            # What is in files is captured again when they change, or at the next look.
+            for root in list(self.roots):
+                self._drop(self.roots.pop(root))
+        return erased
+
+    # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _drain_all(self, named: Iterable[WatchedRoot]) -> None:
+        """A shell command may go anywhere: what is watched is captured everywhere; only named roots are looked at."""
+        self._read_notices()
+        for root in {one.root: one for one in (*named, *self.roots.values())}.values():
+            if root in named or (root.current and root.pending):
+                self.drain(root)
+
+    def drain(self, root: WatchedRoot) -> bool:
+        """Capture everything that changed until now; False if that took too long."""
+        self._read_notices()
+        if not os.path.isdir(root.root):
+            root.current = False
+            root.expect_all()
+        elif not root.current or len(root.pending) > MANY:
+            root.take(git_files.look(root.place, root.settings.include))
+        done = root.capture(time.monotonic() + WAIT_S, waiting=True)
+        if not done:
+            root.late += 1
+        return done
+
+    def _read_notices(self) -> None:
+        if self._kernel is None:
+            return
+        for notice in self._kernel.read():
+            if notice.mask & kernel.OVERFLOW:
+                for root in self.roots.values():
+                    self._doubt(root)
+            elif found := self._watches.get(notice.watch):
+                self._take_notice(*found, notice)
+
+    def _take_notice(self, root: WatchedRoot, folder: str, notice: Notice) -> None:
+        if notice.mask & kernel.IGNORED:
+            self._watches.pop(notice.watch, None)
+            if root.folders.get(folder) == notice.watch:
+                del root.folders[folder]
+        elif notice.mask & (kernel.DELETE_SELF | kernel.MOVE_SELF):
+            if not folder:
+                root.pending.update(dict.fromkeys([*root.files, *root.clean]))
+                self._doubt(root)
+        elif notice.name and notice.name != ".git":
+            path = f"{folder}/{notice.name}" if folder else notice.name
+            root.pending[path] = None
+            if notice.name == ".gitignore":
+                root.ignore.forget()
+            if notice.mask & kernel.IS_DIR:
+                self._take_folder_notice(root, path, notice.mask)
+
+    def _take_folder_notice(self, root: WatchedRoot, folder: str, mask: int) -> None:
+        """A folder that moves takes its files along, and no event names them."""
+        if mask & (kernel.MOVED_FROM | kernel.MOVED_TO):
+            self._unwatch_below(root, folder)
+            root.pending.update(dict.fromkeys(root.known_below(folder)))
+        if mask & (kernel.CREATE | kernel.MOVED_TO):
+            self._watch_tree(root, folder)
+
+    def _doubt(self, root: WatchedRoot) -> None:
+        root.current = False
+        if root not in self._wanted:
+            self._wanted.append(root)
+
+    # ── watches ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watch_tree(self, root: WatchedRoot, folder: str) -> None:
+        """Watch a new folder and what is below; its files have to be looked at."""
+        waiting = [folder]
+        while waiting:
+            one = waiting.pop()
+            whole = os.path.join(root.root, one)
+            if one.startswith(STAGING) or os.path.lexists(os.path.join(whole, ".git")) or root.ignore.is_ignored(one):
+                continue
+            # The watch comes before the listing: what appears in between is in both.
+            if not self._watch(root, one):
+                continue
+            try:
+                with os.scandir(whole) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(f"{one}/{entry.name}")
+                        else:
+                            root.pending[f"{one}/{entry.name}"] = None
+            except OSError:
+                continue
+
+    def _watch(self, root: WatchedRoot, folder: str) -> bool:
+        if self._kernel is None:
+            return False
+        if len(self._watches) >= MOST_FOLDERS:
+            root.unwatched = f"more than {MOST_FOLDERS} folders"
+            return False
+        try:
+            number = self._kernel.watch(os.path.join(root.root, folder) if folder else root.root)
+        except FileNotFoundError:
+            return True  # It has gone again.
+        except OSError as error:
+            root.unwatched = f"no watch on {folder or root.root}: {error.strerror}"
+            return False
+        self._watches[number] = (root, folder)
+        root.folders[folder] = number
+        return True
+
+    def _unwatch_below(self, root: WatchedRoot, folder: str) -> None:
+        start = f"{folder}/" if folder else ""
+        for name in [one for one in root.folders if one == folder or one.startswith(start)]:
+            number = root.folders.pop(name)
+            self._watches.pop(number, None)
+            if self._kernel:
+                self._kernel.unwatch(number)
+
+    def _drop(self, root: WatchedRoot) -> None:
+        self._unwatch_below(root, "")
+        root.ignore.forget()
+
+    # ── in the background ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def wake(self) -> None:
+        try:
+            os.write(self._wake_write, b".")
+        except BlockingIOError:
+            pass
+
+    def run(
+        self, stopping: threading.Event, emit: Callable[[list[ChangeRow]], None], report: Callable[[Exception], None]
+    ) -> None:
+        """Watch until the daemon stops. `emit` writes changes into the log."""
+        next_care = time.monotonic() + 30.0
+        while not stopping.is_set():
+            try:
+                self._wait_for_news()
+                stopping.wait(GATHER_S)
+                self._scan_wanted()
+                self._capture_in_slices(stopping)
+                self.tell(emit)
+                if time.monotonic() > next_care:
+                    next_care = time.monotonic() + MAINTAIN_S
+                    self._care()
+            except Exception as error:
+                report(error)
+                stopping.wait(IDLE_S)
+
+    def close(self) -> None:
+        with self.lock:
+            for root in self.roots.values():
+                root.ignore.forget()
+            self.roots.clear()
+            if self._kernel:
+                self._kernel.close()
+                self._kernel = None
+
+    def _wait_for_news(self) -> None:
+        waited = [self._wake_read, *([self._kernel.fd] if self._kernel else [])]
+        ready, _, _ = select.select(waited, [], [], IDLE_S) if max(waited) < 1024 else ([], [], [])
+        if self._wake_read in ready:
+            os.read(self._wake_read, 4096)
+
+    def _scan_wanted(self) -> None:
+        while self._wanted:
+            with self.lock:
+                root = self._wanted.pop(0)
+            if self.roots.get(root.root) is root:
+                self._scan(root)
+
+    def _scan(self, root: WatchedRoot) -> None:
+        """Watches first, then the look: what changes in between is reported by the watches."""
+        listing = git_files.look(root.place, root.settings.include)
+        paths = [*listing.changed, *listing.unchanged()]
+        with self.lock:
+            root.unwatched = ""
+            for folder in folders_of(paths):
+                if folder not in root.folders and not self._watch(root, folder):
+                    break
+        self._watch_others(root)
+        for attempt in range(LOOKS):
+            seen = root.captures
+            look = git_files.look(root.place, root.settings.include)
+            with self.lock:
+                # What was captured meanwhile is newer than what git saw.
+                if root.captures != seen and attempt < LOOKS - 1:
+                    continue
+                if attempt == LOOKS - 1:
+                    look = git_files.look(root.place, root.settings.include)
+                root.take(look)
+                root.current = not root.problem and self._kernel is not None
+                break
+        for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:
+            self.root_for(other, root.settings)
+
+    def _watch_others(self, root: WatchedRoot) -> None:
+        """Folders without a file that git knows, such as empty ones: a file may appear in them."""
+        for folder in list(root.folders):
+            with self.lock:
+                for name in _folders_in(os.path.join(root.root, folder)):
+                    below = f"{folder}/{name}" if folder else name
+                    if below not in root.folders and name != ".git" and not root.unwatched:
+                        self._watch_tree(root, below)
+
+    def _capture_in_slices(self, stopping: threading.Event) -> None:
+        with self.lock:
+            self._read_notices()
+            roots = list(self.roots.values())
+        for root in roots:
+            left = len(root.pending) + 1
+            # Ends when nothing was done: what is left is growing, or waits for a call.
+            while 0 < len(root.pending) < left and not stopping.is_set():
+                left = len(root.pending)
+                with self.lock:
+                    root.capture(time.monotonic() + SLICE_S, waiting=False, most=SLICE)
+
+    def tell(self, emit: Callable[[list[ChangeRow]], None]) -> None:
+        """Bring what was captured into the log; kept until it is there."""
+        while rows := self._ready_to_tell():
+            emit(rows)
+            self.store.told(row.seq for row in rows)
+        with self._told:
+            self._told.notify_all()
+
+    def _ready_to_tell(self) -> list[ChangeRow]:
+        """Without those of a call whose event was not read yet."""
+        rows, now = self.store.changes(), now_ms()
+        with self.lock:
+            for number, row in enumerate(rows):
+                info = self.calls.get(row.call)
+                if info and not info.known and now - info.at < READ_MS:
+                    return rows[:number]
+        return rows
+
+    def settle(self, patience: float) -> bool:
+        """Wait until everything captured is in the log."""
+        until = time.monotonic() + patience
+        with self._told:
+            while self.store.changes(1):
+                self.wake()
+                if not self._told.wait(min(0.1, max(0.0, until - time.monotonic()))) and time.monotonic() > until:
+                    return False
+        return True
+
+    def _care(self) -> None:
+        now = time.monotonic()
+        with self.lock:
+            for root in [one for one in self.roots if now - self._used.get(one, 0.0) > LIVE_S]:
+                self._drop(self.roots.pop(root))
+            limits = [root.settings for root in self.roots.values()]
+        days = max((one.days for one in limits), default=7)
+        space = max((one.megabytes for one in limits), default=1_000)
+        self.store.keep_bounds(now_ms(), days, space << 20)
+        self.store.encrypt_older()
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

@@ -1,0 +1,240 @@
+"""The recorder: what is captured of a worktree, when, and what it says of what it cannot keep."""
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.features.workspace import inotify as kernel
+from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
+from holdfast.features.workspace.inotify import Inotify, Notice
+from holdfast.features.workspace.recorder import Recorder
+from holdfast.features.workspace.settings import WorkspaceSettings
+from holdfast.features.workspace.watched_root import WatchedRoot
+from tests.kit import wait_until
+
+GIT = "git -c user.name=a -c user.email=a@b"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    repo = tmp_path / "repo"
+    (repo / "src" / "deep").mkdir(parents=True)
+    for name in ("a", "src/b", "src/deep/c"):
+        (repo / name).write_text(f"{name} as committed\n")
+    (repo / ".gitignore").write_text("*.log\nbuild/\n")
+    sh(repo, f"git init -q && git add -A && {GIT} commit -qm first")
+    return repo
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    made = Recorder(tmp_path / "state")
+    yield made
+    made.close()
+
+
+def sh(folder: Path, command: str) -> None:
+    subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True)
+
+
+def watched(recorder: Recorder, repo: Path, **settings: object) -> WatchedRoot:
+    root = recorder.root_for(str(repo), WorkspaceSettings(**settings))
+    assert root is not None
+    recorder._scan_wanted()
+    recorder.drain(root)
+    assert root.current, root.problem
+    return root
+
+
+def changes(recorder: Recorder, root: WatchedRoot) -> dict[str, ChangeRow]:
+    """What changed since the last call of this, by path."""
+    recorder.drain(root)
+    rows = recorder.store.changes()
+    recorder.store.told(row.seq for row in rows)
+    return {row.path: row for row in rows}
+
+
+def before(recorder: Recorder, row: ChangeRow) -> str:
+    content = recorder.store.get(row.before)
+    assert content is not None
+    return content.decode()
+
+
+def test_what_is_there_at_the_first_look_can_be_restored(recorder: Recorder, repo: Path) -> None:
+    (repo / "a").write_text("uncommitted\n")
+    (repo / "new").write_text("untracked\n")
+    root = watched(recorder, repo)
+    assert recorder.store.changes() == []
+    sh(repo, "git checkout -q -- . && rm new")
+    made = changes(recorder, root)
+    assert {name: before(recorder, row) for name, row in made.items()} == {"a": "uncommitted\n", "new": "untracked\n"}
+
+
+def test_what_git_has_is_named_and_not_copied(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    sh(repo, "rm -rf src")
+    made = changes(recorder, root)
+    assert set(made) == {"src/b", "src/deep/c"}
+    assert all(row.before.startswith("git:") and not row.after for row in made.values())
+    assert recorder.store.count() == 0
+
+
+def test_a_renamed_folder_takes_its_files_along_and_stays_watched(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    sh(
+        repo,
+        "echo one > src/deep/new; mv src other; echo two > other/deep/new; mv other/deep third; echo 3 > third/last",
+    )
+    made = changes(recorder, root)
+    assert {name for name, row in made.items() if row.after} == {"other/b", "third/c", "third/new", "third/last"}
+    assert {name for name, row in made.items() if not row.after} == {"src/b", "src/deep/c"}
+    sh(repo, "echo later > third/c; mv third src")
+    assert {"src/c", "third/c"} <= set(changes(recorder, root))
+    sh(repo, "rm -rf src")
+    assert before(recorder, changes(recorder, root)["src/c"]) == "later\n"
+
+
+def test_an_empty_folder_is_watched_too(recorder: Recorder, repo: Path) -> None:
+    (repo / "empty" / "below").mkdir(parents=True)
+    root = watched(recorder, repo)
+    (repo / "empty" / "below" / "new").write_text("x")
+    assert set(changes(recorder, root)) == {"empty/below/new"}
+
+
+def test_ignored_files_are_left_out_unless_named(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo, include=("*.env",))
+    sh(repo, "echo x > x.log; mkdir build; echo x > build/x; echo .env >> .gitignore; echo kept > .env; echo n > n")
+    assert set(changes(recorder, root)) == {".gitignore", ".env", "n"}
+    sh(repo, "echo > .gitignore; echo y > x.log")
+    assert "x.log" in changes(recorder, root)
+
+
+def test_git_acts_leave_the_repository_as_it_is(recorder: Recorder, repo: Path) -> None:
+    objects = sorted(str(one) for one in (repo / ".git").rglob("*"))
+    index = (repo / ".git" / "index").stat().st_mtime_ns
+    root = watched(recorder, repo)
+    sh(repo, "echo more >> a; echo new > new")
+    changes(recorder, root)
+    assert sorted(str(one) for one in (repo / ".git").rglob("*")) == objects
+    assert (repo / ".git" / "index").stat().st_mtime_ns == index
+
+
+def test_what_has_no_content_or_cannot_be_read_holds_nobody_up(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo, max_file_mb=1)
+    os.mkfifo(repo / "pipe")
+    sh(repo, "ln -s loop loop; ln -s . here; truncate -s 2G big; echo x > fine")
+    made = changes(recorder, root)
+    assert set(made) == {"loop", "here", "big", "fine"}
+    assert made["big"].after == UNKEPT
+    assert recorder.store.get(made["loop"].after) == b"loop"
+    assert root.notes == {"big": "larger than 1 MB"}
+
+
+def test_an_overflow_leads_to_a_new_look(recorder: Recorder, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = watched(recorder, repo)
+    sh(repo, "echo lost > a; rm src/b; echo new > src/new")
+    real = Inotify.read
+
+    def overflowed(self: Inotify) -> Iterator[Notice]:
+        list(real(self))
+        yield Notice(-1, kernel.OVERFLOW, "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Inotify, "read", overflowed)
+        made = changes(recorder, root)
+    assert set(made) == {"a", "src/b", "src/new"}
+    assert made["src/b"].before.startswith("git:")
+
+
+def test_without_watches_each_call_looks(recorder: Recorder, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_self: Inotify, _folder: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Inotify, "watch", none_left)
+    root = recorder.root_for(str(repo), WorkspaceSettings())
+    assert root is not None
+    recorder._scan_wanted()
+    assert not root.current
+    assert "no watch" in root.problem
+    sh(repo, "echo changed > a; echo new > new")
+    assert set(changes(recorder, root)) == {"a", "new"}
+
+
+def test_a_full_disk_is_said_and_holds_nobody_up(
+    recorder: Recorder, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = watched(recorder, repo)
+
+    def full(*_given: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(recorder.store, "put", full)
+    (repo / "a").write_text("new\n")
+    assert changes(recorder, root)["a"].after == UNKEPT
+    assert "No space left" in root.notes["a"]
+
+
+def test_what_happened_without_a_daemon_is_known_to_the_next(repo: Path, tmp_path: Path) -> None:
+    first = Recorder(tmp_path / "state")
+    root = watched(first, repo)
+    (repo / "a").write_text("kept\n")
+    first.drain(root)
+    first.store.told(row.seq for row in first.store.changes())
+    first.close()
+    sh(repo, "git checkout -q -- a; rm src/b; echo new > new")
+    second = Recorder(tmp_path / "state")
+    made = changes(second, watched(second, repo))
+    assert set(made) == {"a", "src/b", "new"}
+    assert before(second, made["a"]) == "kept\n"
+    assert made["src/b"].before.startswith("git:")
+    second.close()
+
+
+def test_a_file_that_was_gone_at_the_first_look_is_known_to_be_gone(repo: Path, tmp_path: Path) -> None:
+    sh(repo, "rm src/b")
+    first = Recorder(tmp_path / "state")
+    watched(first, repo)
+    first.close()
+    sh(repo, "git checkout -q -- .")
+    second = Recorder(tmp_path / "state")
+    assert set(changes(second, watched(second, repo))) == {"src/b"}
+    second.close()
+
+
+def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path) -> None:
+    """Races the background thread, which captures the same files."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=recorder.run, args=(stopping, lambda _rows: None, print))
+    root = recorder.root_for(str(repo), WorkspaceSettings())
+    assert root is not None
+    thread.start()
+    try:
+        wait_until(lambda: root.current, "the worktree is watched")
+        for number in range(500):
+            (repo / "a").write_text(f"version {number}\n")
+            with recorder.lock:
+                recorder.drain(root)
+                assert recorder.store.get(root.files["a"].id) == f"version {number}\n".encode()
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def test_a_worktree_made_again_is_another_one(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    (repo / "a").write_text("uncommitted\n")
+    recorder.drain(root)
+    recorder.store.told(row.seq for row in recorder.store.changes())
+    sh(
+        repo.parent,
+        f"rm -rf repo && mkdir repo && cd repo && git init -q && echo other > a && git add a && {GIT} commit -qm x",
+    )
+    again = recorder.root_for(str(repo), WorkspaceSettings())
+    assert again is root
+    made = changes(recorder, root)
+    assert before(recorder, made["a"]) == "uncommitted\n"
+    assert made["src/b"].after == ""

@@ -1,0 +1,183 @@
+"""`undo`, `rescue` and `diff` as a person uses them, with real hooks and a real daemon."""
+
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit import Agent, World, wait_until
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    (made.project / "src").mkdir()
+    (made.project / "a").write_text("committed\n")
+    (made.project / "src" / "b").write_text("b\n")
+    run(made, "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm first")
+    made.start()
+    yield made
+    made.close()
+
+
+def run(world: World, command: str) -> None:
+    subprocess.run(command, shell=True, cwd=world.project, check=True, capture_output=True)
+
+
+def shell(world: World, agent: Agent, command: str, call: str = "") -> None:
+    """One call of the agent's shell."""
+    agent.before("Bash", call=call, command=command)
+    run(world, command)
+    agent.after("Bash", call=call, command=command)
+
+
+def text(world: World, name: str) -> str:
+    return (world.project / name).read_text()
+
+
+def test_undo_brings_back_what_the_last_call_destroyed_and_is_undone_itself(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    (world.project / "a").write_text("committed\nby the person\n")
+    (world.project / "new").write_bytes(b"\x00binary\xff")
+    (world.project / "new").chmod(0o751)
+    shell(world, agent, "git reset -q --hard; git clean -fdq; rm -rf src")
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "committed\nby the person\n"
+    assert text(world, "src/b") == "b\n"
+    assert (world.project / "new").read_bytes() == b"\x00binary\xff"
+    assert stat.S_IMODE((world.project / "new").stat().st_mode) == 0o751
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "committed\n"
+    assert not (world.project / "new").exists()
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "committed\nby the person\n"
+
+
+def test_it_shows_the_difference_and_does_nothing_unasked(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(world, agent, "echo more >> a")
+    shown = world.cli("undo", code=1)
+    assert "-more" in shown
+    assert "Add --yes" in shown
+    assert text(world, "a") == "committed\nmore\n"
+
+
+def test_one_call_a_turn_a_session_a_file_and_a_moment(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    for agent in (one, two):
+        agent.start()
+    one.prompt("first")
+    shell(world, one, "echo 1 > one", call="first")
+    one.prompt("second")
+    shell(world, one, "echo 2 > two", call="second")
+    shell(world, one, "echo 3 > three; echo 3 > a", call="third")
+    shell(world, two, "echo 4 > four", call="fourth")
+    world.cli("undo", "--call", "second", "--yes")
+    assert not (world.project / "two").exists()
+    world.cli("undo", "--yes")
+    world.cli("undo", "--turn", "--session", "one", "--yes")
+    assert [name for name in ("one", "two", "three", "four") if (world.project / name).exists()] == ["one", "four"]
+    world.cli("undo", "a", "--to", "1h", "--yes", code=1)
+    world.cli("undo", "--session", "two", "--yes")
+    assert not (world.project / "four").exists()
+    world.cli("undo", "--to", "1h", "--yes")
+    assert not (world.project / "one").exists()
+    assert text(world, "a") == "committed\n"
+
+
+def test_newer_work_is_named_and_kept(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(world, agent, "echo agent > a")
+    (world.project / "a").write_text("newer, by the person\n")
+    shown = world.cli("undo", code=1)
+    assert "changed again by a person" in shown
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "committed\n"
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "newer, by the person\n"
+
+
+def test_rescue_lists_what_is_nowhere_any_more(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    (world.project / "notes").write_text("one\ntwo\n")
+    shell(world, agent, "ls")
+    (world.project / "notes").unlink()
+    assert "2 lines  removed by a person  notes" in world.cli("rescue")
+    world.cli("rescue", "notes", "--to", "back/notes", "--yes")
+    assert text(world, "back/notes") == "one\ntwo\n"
+    assert "Nothing is lost" in world.cli("rescue")
+
+
+def test_diff_between_two_moments(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(world, agent, "echo 1 >> a", call="one")
+    shell(world, agent, "echo 2 >> a", call="two")
+    (second,) = [one.seq for one in world.events(kinds=("tool.started",)) if one.data.call == "two"]
+    assert "+1\n" in (first := world.cli("diff", "1h", str(second)))
+    assert "+2" not in first
+    assert "+2" in (rest := world.cli("diff", str(second)))
+    assert "+1\n" not in rest
+
+
+def test_each_change_is_on_record_with_its_call(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    one.start(), two.start()
+    one.before("Edit", call="edit", file_path=str(world.project / "a"), old_string="c", new_string="C")
+    two.before("Bash", call="shell", command="echo x > src/b")
+    (world.project / "a").write_text("Committed\n")
+    (world.project / "src" / "b").write_text("x\n")
+    one.after("Edit", call="edit", file_path=str(world.project / "a"))
+    two.after("Bash", call="shell", command="echo x > src/b")
+    wait_until(lambda: len(world.events(kinds=("workspace.changed",))) == 2, "both are in the log")
+    made = {
+        e.data.call: (e.session, e.tool, [f.path for f in e.data.files])
+        for e in world.events(kinds=("workspace.changed",))
+    }
+    assert made == {"edit": ("one", "Edit", ["a"]), "shell": ("two", "Bash", ["src/b"])}
+    assert set(world.view("workspace.of_session", session="one")) == {"edit"}
+
+
+def test_discarded_lines_are_counted(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    (world.project / "a").write_text("committed\n1\n2\n3\n")
+    (world.project / "new").write_text("4\n")
+    shell(world, agent, "echo own > scratch")
+    shell(world, agent, "git checkout -q -- . && rm new scratch", call="loses")
+    assert "(4 lines lost)" in world.cli("undo", "--list")
+
+
+def test_reading_is_not_waited_for_and_off_is_off(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    agent.tool("Read", file_path=str(world.project / "a"))
+    world.cli("config", "set", "workspace.snapshots", "off")
+    shell(world, agent, "echo > a")
+    assert "snapshots are off" in world.cli("undo", "--yes", code=1)
+    assert "undo     off" in world.cli("status")
+
+
+def test_an_agent_may_undo_its_own_calls_only(world: World) -> None:
+    agent, other = world.session("one"), world.session("two")
+    agent.start(), other.start()
+    shell(world, other, "echo by the other > a")
+    refused = world.cli("undo", "--yes", code=1, HOLDFAST_SESSION="one", CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="one")
+    assert "person" in refused or "changed no file" in refused
+    assert text(world, "a") == "by the other\n"
+
+
+def test_erasing_a_text_reaches_the_versions(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    (world.project / "notes").write_text("zanzibar unicorn placebo quartz\n")
+    shell(world, agent, "rm notes")
+    assert "notes" in world.cli("rescue")
+    world.cli("erase", "--text", "zanzibar unicorn placebo quartz", "--yes")
+    assert "Nothing is lost" in world.cli("rescue")
