@@ -32,7 +32,9 @@ def test_whatever_appears_outside_is_listed_and_gone_after_an_uninstall(world: W
     world.ask(op="settle")
     listed = {one["path"] for one in world.json("files")}
     own = (str(world.paths.state), str(world.root / "config"))
-    appeared = {path for path in files_below(world.home) | files_below(world.project) if not path.startswith(own)} - before
+    appeared = {
+        path for path in files_below(world.home) | files_below(world.project) if not path.startswith(own)
+    } - before
     # Git's own: objects, logs and the like are not ours.
     ours = {path for path in appeared if "/.git/" not in path or "/hooks/" in path}
     assert ours - listed == set()
