@@ -127,6 +127,13 @@ class SessionEnded(HookPayload):
     """The terminal of the agent's process was gone when it said so."""
 
 
+@event_kind("session.pull_request")
+class SessionPullRequest(HookPayload):
+    """The agent says that a pull request belongs to the session."""
+
+    url: str = ""
+
+
 @event_kind("session.titled")
 class SessionTitled(HookPayload):
     """The agent or the person gave the session a title."""
