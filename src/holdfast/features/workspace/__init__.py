@@ -3,7 +3,7 @@
 from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.core.kinds import TOOL_ENDS
-from holdfast.features.workspace import commands, observe, rescues, views
+from holdfast.features.workspace import commands, observe, policy, rescues, views
 from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
 
@@ -14,6 +14,11 @@ FEATURE = Feature(
     enriches=observe.OBSERVED_KINDS,
     before_answer=observe.WORKSPACE.before_answer,
     answers_after=frozenset(("tool.started", *TOOL_ENDS)),
+    decide=policy.decide,
+    decides_on=frozenset(("tool.started",)),
+    # Only the calls that `before_answer` names: no other waits for the state.
+    can_decide=lambda _kind, _settings: False,
+    refuses=lambda settings: settings is not None and settings.discards == "refuse",
     erase=observe.WORKSPACE.erase,
     own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,

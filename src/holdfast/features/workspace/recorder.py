@@ -31,6 +31,7 @@ MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
 MOST_FOLDERS = 100_000
 MAINTAIN_S = 600.0
 LOOKS = 4
+MOST_USED, MOST_NEWS = 5_000, 50
 READ_MS = 2_000
 """How long the event of an answered call may take until it is read."""
 
@@ -65,6 +66,8 @@ class Recorder:
         self._told = threading.Condition()
         self.roots: dict[str, WatchedRoot] = {}
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
+        self._users: dict[str, dict[str, None]] = {}
+        self._news: dict[str, dict[str, str]] = {}
         self.trouble = ""
         """Why there is no watcher at all."""
         self._used: dict[str, float] = {}
@@ -148,6 +151,7 @@ class Recorder:
     def end_turn(self, session: str) -> None:
         """Calls that were refused have no end of their own."""
         with self.lock:
+            self._news.pop(session, None)
             left = [info for info in self.calls.values() if info.open and info.session == session]
             if left:
                 self._drain_all(self.roots.values())
@@ -183,6 +187,7 @@ class Recorder:
         # A call that names its files writes nothing else.
         named = [one for one in running if whole in one.paths]
         writer = next(reversed(named or [one for one in running if not one.paths]), None)
+        self._spread_news(root, path, (writer.session if writer.known else "?") if writer else "")
         return ((writer.session if writer.known else "?"), writer.token) if writer else ("", "")
 
     def erase(self, quotes: Callable[[bytes], bool], projects: Sequence[str]) -> int:
@@ -192,6 +197,40 @@ class Recorder:
             for root in list(self.roots):
                 self._drop(self.roots.pop(root))
         return erased
+
+    # ── news ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def use(self, session: str, paths: Iterable[str]) -> None:
+        """The session read or wrote these files: it is told when somebody else changes them."""
+        with self.lock:
+            for path in paths:
+                users = self._users.setdefault(os.path.realpath(path), {})
+                users[session] = None
+                while len(self._users) > MOST_USED:
+                    del self._users[next(iter(self._users))]
+
+    def has_news(self, body: bytes) -> bool:
+        return any(session.encode() in body for session in self._news)
+
+    def take_news(self, session: str) -> dict[str, str]:
+        with self.lock:
+            return self._news.pop(session, {})
+
+    def _spread_news(self, root: WatchedRoot, path: str, writer: str) -> None:
+        for session in self._users.get(os.path.join(root.root, path), ()):
+            if session != writer and writer != "?":
+                news = self._news.setdefault(session, {})
+                if len(news) < MOST_NEWS:
+                    news[path] = writer
+
+    def endangered(self, root: WatchedRoot, session: str) -> dict[str, str]:
+        """Uncommitted files here whose last writer is somebody else."""
+        changed = set(git_files.look(root.place).changed)
+        with self.lock:
+            return {
+                path: seen.by for path, seen in root.files.items()
+                if seen.id and seen.by != session and path in changed
+            }  # fmt: skip
 
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
