@@ -141,7 +141,10 @@ def test_each_change_is_on_record_with_its_call(world: World) -> None:
         for e in world.events(kinds=("workspace.changed",))
     }
     assert made == {"edit": ("one", "Edit", ["a"]), "shell": ("two", "Bash", ["src/b"])}
-    assert set(world.view("workspace.of_session", session="one")) == {"edit"}
+    (call,) = world.view("workspace.of_session", session="one").values()
+    assert (call["call"], call["files"]) == ("edit", [{"path": "a", "act": "changed", "lost": 0}])
+    (row,) = [row for row in world.view("sessions.rows", id="two")["rows"] if row["kind"] == "workspace.changed"]
+    assert row["text"] == "src/b"
 
 
 def test_discarded_lines_are_counted(world: World) -> None:
