@@ -109,8 +109,8 @@ class Recorder:
             oldest = min(self.roots, key=lambda root: self._used.get(root, 0.0))
             self._drop(self.roots.pop(oldest))
         watched = self.roots[place.root] = WatchedRoot(place, self.store, self._writer_of)
+        # Without waking the background: a call that waits for git is not to share the disk with it.
         self._wanted.append(watched)
-        self.wake()
         return watched
 
     def lost_root(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
@@ -131,6 +131,8 @@ class Recorder:
             self._drain_all(roots)
             self.store.begin(token)
             self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms(), native))
+        if self._wanted:
+            self.wake()
 
     def begin(self, token: str, **facts: object) -> None:
         """The call's event has been read."""

@@ -54,6 +54,8 @@ class WatchedRoot:
         self._clean: dict[str, Tracked] | None = None
         self._base: set[str] = set()
         """Paths that git may have: that one of them is gone must be remembered."""
+        self._real: dict[str, bool] = {}
+        """Whether folders are reached without symlinks, as of the present capture."""
         self.late = 0
         """Calls that began before everything was captured."""
         self.captures = 0
@@ -138,6 +140,7 @@ class WatchedRoot:
     def capture(self, until: float, *, waiting: bool, most: int = 1 << 30) -> bool:
         """Look at pending files, small ones first; return whether none is left."""
         self._notice_new_excludes()
+        self._real.clear()
         names = list(self.pending)
         if len(names) > 1:
             names.sort(key=self._size)
@@ -212,7 +215,7 @@ class WatchedRoot:
         whole = os.path.join(self.root, path)
         try:
             found = os.lstat(whole)
-            if os.path.realpath(os.path.dirname(whole)) != os.path.dirname(whole):
+            if not self._is_real_folder(os.path.dirname(whole)):
                 return ABSENT  # A folder on the way is a symlink: it is another file.
         except OSError:
             return ABSENT
@@ -227,6 +230,12 @@ class WatchedRoot:
             self._note_unkept(path, f"more than {MOST_FILES} changed files")
             return None
         return self._keep(path, whole, found, before)
+
+    def _is_real_folder(self, folder: str) -> bool:
+        real = self._real.get(folder)
+        if real is None:
+            real = self._real[folder] = os.path.realpath(folder) == folder
+        return real
 
     def _keep(self, path: str, whole: str, found: os.stat_result, before: Seen) -> Seen:
         if found.st_size > self.settings.max_file_mb << 20:
