@@ -14,7 +14,7 @@ from .codex import Codex
 from .model_server import ModelServer, call, text
 
 pytestmark = pytest.mark.real
-LOSING = "git checkout -q -- . && git clean -fdq && rm -rf lib"
+LOSING = "git checkout -q -- . && git clean -fdq && rm -r lib"
 
 
 def prepare(world: World) -> None:
