@@ -36,7 +36,7 @@
 
 enum outcome { ANSWERED, REFUSED, TIMED_OUT, BROKEN };
 enum {
-    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SHOW_MS = 200, /* how long each mode waits for the daemon */
+    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SHOW_MS = 200, HOLD_MS = 1500, /* how long each mode waits for the daemon */
     SLOW_MS = 50,
     SLOW_FOR_MS = 5000, FAILED_FOR_MS = 30000,                   /* how long run/slow and run/failed count */
     STDIN_ASK_MS = 2000, STDIN_TELL_MS = 1000,                   /* how long stdin may keep us waiting, in all */
@@ -152,7 +152,7 @@ static int choose_state(const char *given) {
 
 static int wait_of(const char *mode) {
     return !strcmp(mode, "ask") ? ASK_MS : !strcmp(mode, "tell") ? TELL_MS : !strcmp(mode, "start") ? START_MS
-         : !strcmp(mode, "show") ? SHOW_MS : 0;
+         : !strcmp(mode, "show") ? SHOW_MS : !strcmp(mode, "hold") ? HOLD_MS : 0;
 }
 
 /* ---- the frame ---- */
@@ -640,8 +640,18 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
     if (end == REFUSED && !may_wait) may_wait = !strcmp(mode, "ask") && is_coming();
     if (end == REFUSED && may_wait) end = wait_for_daemon();
+    if (!strcmp(mode, "hold")) { /* git reads the exit code; without an answer it goes on, and branches are compared later */
+        if (end != ANSWERED || !get32(answer + 4)) return;
+        write_all(2, answer + ANSWER_HEAD, get32(answer + 4));
+        _exit(1);
+    }
     if (end == ANSWERED) { pass_on(); return; }
-    if (!strcmp(mode, "show")) return; /* a line for the screen: nothing is lost without it */
+    if (!strcmp(mode, "show")) { /* a line for the screen: nothing is lost without it */
+        static const char failing[] = "Holdfast cannot start: holdfast status\n";
+        if (end == REFUSED && enter_state("/run") && young("failing", LLONG_MAX))
+            write_all(1, (const unsigned char *)failing, sizeof failing - 1);
+        return;
+    }
     if (end == TIMED_OUT) mark_slow();
     const char *refusal = strcmp(mode, "ask") ? NULL : fallback_answer(agent, event);
     if (refusal && *refusal && write_all(1, (const unsigned char *)refusal, strlen(refusal))) memcpy(record + told_at, "deny", 4);

@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from release_checks import check_installation, check_wheel
+from release_papers import write_papers, write_sums
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -38,7 +39,8 @@ def main() -> None:
             print(f"  {wheel.name}: {check_wheel(wheel, target, version)}", flush=True)
         package_plugin(source, version)
         package_templates(source, version)
-    write_sums()
+    write_papers(DIST, version)
+    write_sums(DIST)
     if "--no-install" not in sys.argv:
         for wheel, target in wheels:
             if target in (PURE, host_target()):
@@ -131,12 +133,6 @@ def package_templates(source: Path, version: str) -> None:
         text = file.read_text().replace("@VERSION@", version).replace("@SHA256@", sha).replace("@BASE@", base)
         name = "-".join(file.relative_to(packaging).parts)
         (DIST / name.removesuffix(".in")).write_text(text)
-
-
-def write_sums() -> None:
-    files = sorted(file for file in DIST.iterdir() if file.is_file())
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
-    (DIST / "SHA256SUMS").write_text("".join(sums))
 
 
 def _git(root: Path, *words: str) -> str:

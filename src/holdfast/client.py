@@ -59,10 +59,7 @@ class DaemonClient:
     def ask(self, op: str, *, start: bool = True, **request: Any) -> Any:
         # Closed at once, because the generator holds the connection.
         with contextlib.closing(self.stream(op, start=start, **request)) as lines:
-            for line in lines:
-                if "done" in line:
-                    return line["done"]
-        raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
+            return next(line["done"] for line in lines if "done" in line)
 
     def stream(self, op: str, *, start: bool = True, **request: Any) -> Generator[dict[str, Any], None, None]:
         """Yield the answer line by line, e.g. the progress of a long request."""
@@ -75,8 +72,11 @@ class DaemonClient:
                         if "error" in line:
                             raise Refused(line["error"])
                         yield line
+                        if "done" in line:
+                            return
             except (OSError, msgspec.DecodeError) as error:
                 raise DaemonUnreachable(str(error), fix="See: holdfast daemon logs") from error
+        raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
 
     def running(self) -> int:
         """The daemon's pid, or 0."""
@@ -248,9 +248,6 @@ def version_difference(answer: dict[str, Any] | None = None, asking: str = "this
         return ""
     running = status.get("version") or "another version"
     return "" if running == __version__ else f"The running daemon is Holdfast {running}, {asking} is {__version__}"
-
-
-JOURNAL_WAITS = "Hooks that were answered before the daemon last ended wait in its encrypted journal for the keyring"
 
 
 def _caller_fields() -> dict[str, str]:

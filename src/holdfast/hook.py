@@ -11,7 +11,13 @@ import time
 VERSION = "0.1.0"
 
 ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
-WAITS = {b"ask": 2.0, b"tell": 0.25, b"start": 5.0, b"show": 0.2}  # how long each mode waits for the daemon
+WAITS = {
+    b"ask": 2.0,
+    b"tell": 0.25,
+    b"start": 5.0,
+    b"show": 0.2,
+    b"hold": 1.5,
+}  # how long each mode waits for the daemon
 SLOW_WAIT = 0.05
 SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
 STDIN_WAIT, STDIN_TELL_WAIT = 2.0, 1.0  # how long stdin may keep us waiting, in all
@@ -592,6 +598,15 @@ def start_daemon(state, deadline):
         return -1
 
 
+def is_failing(state):
+    """Whether the daemon's last start failed."""
+    try:
+        enter_state(state, b"/run")
+    except OSError:
+        return False
+    return young(b"failing", float("inf"))
+
+
 def has_ended(child):
     return child > 0 and posix.waitpid(child, posix.WNOHANG)[0] == child
 
@@ -659,7 +674,7 @@ def ask_daemon(mode, state, frame):
         end, answer = BROKEN, None
     if end == REFUSED and may_wait(mode, state):
         end, answer = wait_for_daemon(state, frame, deadline)
-    if end == TIMED_OUT and not slow and mode != b"show":
+    if end == TIMED_OUT and not slow and mode not in (b"show", b"hold"):
         mark_slow()
     return end, answer
 
@@ -671,10 +686,17 @@ def hook(words, at, cwd, state):
     whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT), body)
     frame = Frame(header, body)
     end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, None)
+    if words[0] == b"hold":  # git reads the exit code; without an answer it goes on, and branches are compared later
+        if end == ANSWERED and answer[0]:
+            write_all(2, answer[0])
+            posix._exit(1)
+        return
     if end == ANSWERED:
         pass_on(*answer)
         return
     if words[0] == b"show":  # a line for the screen: nothing is lost without it
+        if end == REFUSED and is_failing(state):
+            write_all(1, b"Holdfast cannot start: holdfast status\n")
         return
     if refusal := fallback_answer(words, cwd, state, body):
         write_all(1, refusal)

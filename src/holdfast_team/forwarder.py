@@ -33,6 +33,7 @@ from holdfast_team.erased import forget_erased
 from holdfast_team.identity import ProjectIdentity, identify_project
 from holdfast_team.membership import (
     COPIED,
+    REVOKED,
     ForwarderStatus,
     Membership,
     TeamConnection,
@@ -347,7 +348,7 @@ class Forwarder:
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _refused(self, error: TeamRefused) -> None:
-        self.note_failure("revoked" if error.status == 401 else "refused", error.message)
+        self.note_failure(REVOKED if error.status == 401 else "refused", error.message)
         if error.status == 403:
             # A role that may no longer send may still have its data forgotten.
             with contextlib.suppress(HoldfastError):

@@ -15,14 +15,15 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import look_up_process, machine_id
+from holdfast.core.network import is_loopback
 from holdfast.paths import Paths, locked_file, private_folder, write_atomically
 from holdfast_team import protocol
 from holdfast_team.core import Upstream, rely_on_lease
 
-LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
-COPIED = "copied"
-"""The state of a forwarder that found another machine sending as this one: it stops until a person joins it again."""
+COPIED, REVOKED = "copied", "revoked"
+"""The states of a forwarder that stops until a person joins again: another machine sends as this one; an admin revoked
+it."""
 T = TypeVar("T")
 
 
@@ -195,7 +196,7 @@ def check_url(url: str) -> str:
     # A name or password in the address would appear in files and messages.
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise CommandRefused(f"{url[:100]!r} is no address of a server", fix="Use https://HOST.")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise CommandRefused("without TLS everything could be read on the way", fix="Use https://.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 

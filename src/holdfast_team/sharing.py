@@ -1,7 +1,9 @@
 """Decides which fields of which events leave the machine."""
 
 import posixpath
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,6 +11,9 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast_team.protocol import LEVELS, Level, SharedEvent
+
+_IS_PATH = re.compile(r"(?:~|/[^/\s]+)/\S+")
+"""An absolute path and nothing else."""
 
 Fields = Mapping[str, frozenset[str]]
 """The payload fields that may leave, by kind."""
@@ -58,6 +63,8 @@ NEVER = frozenset(
     " touches written".split()
 )
 """Fields that mean nothing on another machine."""
+PLACES = frozenset(("cwd", "repo", "worktree", "transcript", "transcript_path", "lane_transcript"))
+"""Fields that name a folder or file of this machine, however deep."""
 PATH_FIELDS = frozenset(("paths", "files"))
 LEVEL_TEXT: Mapping[Level, str] = {
     "presence": "that you work, in which project and branch, and whether an agent waits for you",
@@ -79,6 +86,8 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
     # A worktree of the same repository: a file has the same name in each.
     tree = whole.get("worktree") if whole.get("repo") == f"{root}/.git" else ""
     data |= {name: inside_paths(data[name], root, tree or root) for name in PATH_FIELDS & data.keys()}
+    if level == "full":
+        data = without_places(data, [place for place in (tree, root) if place], str(Path.home()))
     return SharedEvent(
         seq=event.seq, key=event.key, at=event.at, kind=event.kind, session=event.session, project=project,
         agent=event.agent, tool=event.tool if level != "presence" else "", data=clean_text(data),
@@ -99,6 +108,25 @@ def inside_paths(paths: Any, root: str, tree: str) -> list[str]:
     within = (path.removeprefix(f"{tree}/" if path.startswith(f"{tree}/") else f"{root}/") for path in texts)
     relative = (posixpath.normpath(path) for path in within)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
+
+
+def without_places(value: Any, roots: Sequence[str], home: str) -> Any:
+    """The same without folders of this machine: inputs and outputs of tools name them anywhere."""
+    if isinstance(value, str):
+        return _relative_text(value, roots, home)
+    if isinstance(value, dict):
+        return {name: without_places(one, roots, home) for name, one in value.items() if name not in PLACES}
+    return [without_places(one, roots, home) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _relative_text(text: str, roots: Sequence[str], home: str) -> str:
+    if text in roots:
+        return "."
+    for place in roots:
+        text = text.replace(f"{place}/", "").replace(place, ".")
+    text = text.replace(home, "~") if len(home) > 1 else text
+    # A text that is nothing but a path leads out of the project: its folder is nobody's business.
+    return posixpath.basename(text.rstrip("/")) if _IS_PATH.fullmatch(text) else text
 
 
 def clean_text(value: Any) -> Any:

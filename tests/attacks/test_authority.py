@@ -41,22 +41,91 @@ def as_codex(world: World, *words: object) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_bare_socket_refuses_what_is_a_persons(world: World) -> None:
+PERSONS = {
+    *("erase", "ingest", "stop", "gates.pause", "gates.accept", "team.join", "team.leave", "team.receive"),
+    *("team.locate", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget"),
+}
+"""What the declarations make a person's, whatever its arguments."""
+
+
+def all_requests() -> list[tuple[str, dict[str, object]]]:
+    """Every operation of the control socket, every command of a feature."""
+    asked: list[tuple[str, dict[str, object]]] = [(op, {"op": op}) for op in OPERATIONS if op not in SPOKEN]
+    names = [f"{feature.name}.{verb}" for feature in FEATURES for verb in feature.commands]
+    asked += [(name, {"op": "command", "name": name, "args": {"id": "x"}}) for name in names]
+    return [*asked, ("stop", {"op": "stop"})]
+
+
+def shell_script(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(f"#!/bin/bash\n{text}\nexit $?\n")
+    file.chmod(0o755)
+    return file
+
+
+def by_agent(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    return [shell_script(world.root, "codex", '"$@"'), *words], {}
+
+
+def by_subagent(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    inner = shell_script(world.root, "tool-shell", 'bash -c \'"$@"; exit $?\' - "$@"')
+    return by_agent(world, [inner, *words])
+
+
+def by_hidden_script(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    """In a session of its own, with an empty environment."""
+    return by_agent(world, ["setsid", "--wait", "env", "-i", *words])
+
+
+def by_variables(_world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    """Left behind by an agent whose program has another name."""
+    return words, {"CLAUDECODE": "1"}
+
+
+def by_mcp_client(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    server = shell_script(world.root, "some-mcp-server", '"$@"')
+    return by_agent(world, [server, *words])
+
+
+def by_pretended_person(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    """Every variable that could look like a person's."""
+    command, _ = by_agent(world, words)
+    return command, {"HOLDFAST_CODE": "123456", "SSH_TTY": "/dev/pts/0", "TERM": "xterm", "USER": "ann"}
+
+
+def by_pretended_dashboard(world: World, words: list[object]) -> tuple[list[object], dict[str, str]]:
+    """Code of its own under the name of our web server."""
+    folder = world.root / "planted" / "holdfast" / "doors" / "web"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent, folder.parent.parent):
+        (package / "__init__.py").touch()
+    (folder / "__main__.py").write_text(f"import sys\nsys.argv = sys.argv[:1] + {list(map(str, words[3:]))!r}\n{ASKS}")
+    planted = str(world.root / "planted")
+    run = [sys.executable, "-P", "-m", "holdfast.doors.web", "--state", world.paths.state]
+    return by_agent(world, run)[0], {"PYTHONPATH": planted}
+
+
+CALLERS = [
+    *(by_agent, by_subagent, by_hidden_script, by_variables, by_mcp_client, by_pretended_person),
+    by_pretended_dashboard,
+]
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_every_command_judges_every_caller(world: World, caller) -> None:
     world.start()
-    asked = [(op, {"op": op}) for op in OPERATIONS if op not in SPOKEN] + [("stop", {"op": "stop"})]
-    for feature in FEATURES:
-        for verb in feature.commands:
-            name = f"{feature.name}.{verb}"
-            asked.append((name, {"op": "command", "name": name, "args": {"id": "x"}}))
+    asked = all_requests()
     file = world.root / "asked.json"
     file.write_text(json.dumps([request for _, request in asked]))
-    answers = as_codex(world, sys.executable, "-c", ASKS, world.paths.run, file).splitlines()
-    assert len(answers) == len(asked)
+    words, variables = caller(world, [sys.executable, "-c", ASKS, world.paths.run, file])
+    done = subprocess.run(
+        list(map(str, words)), env={**world.env, **variables}, cwd=world.project, capture_output=True, text=True,
+        timeout=120, check=False, start_new_session=True,
+    )  # fmt: skip
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(asked), done.stderr
     refused = {name for (name, _), answer in zip(asked, answers, strict=True) if "is a person's to do" in answer}
-    assert refused == {
-        *("erase", "ingest", "stop", "gates.pause", "gates.accept", "team.join", "team.leave", "team.receive"),
-        *("team.locate", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget"),
-    }
+    assert refused == PERSONS
     assert len(world.events(kinds=("gates.attempted",))) == len(refused)
 
 

@@ -124,3 +124,11 @@ def test_the_table_of_behaviours_leads_to_tests_that_name_them():
         named = re.compile("|".join(rf"{one}\b" for one in re.findall(r"S\d-\d+", row)))
         files = re.findall(r"`(tests/[^`]+)`", row)
         assert [file for file in files if not named.search((ROOT / file).read_text())] == [], row
+
+
+def test_every_promise_of_security_names_tests_that_exist() -> None:
+    rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| **")]
+    named = [re.findall(r"`(tests/[\w/.]+)`", row.split(" | ")[-1]) for row in rows]
+    assert len(rows) > 15
+    assert all(named)
+    assert [path for paths in named for path in paths if not (ROOT / path).exists()] == []

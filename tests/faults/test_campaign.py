@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign import (
+    authority,
     damage,
     erase,
     full_disk,
@@ -124,3 +125,7 @@ def test_death_or_a_failing_disk_at_any_call_of_a_delivery(tmp_path: Path) -> No
 def test_gate_questions_while_the_daemon_is_stopped_and_continued(tmp_path: Path) -> None:
     """Issue 16: 0 wrong, 0 lost verdicts unrecorded."""
     assert "0 wrong" in sampled(verdicts, tmp_path, 30, load=10)
+
+
+def test_approvals_and_removals_in_random_histories(tmp_path: Path) -> None:
+    assert "no approval used twice, every removal proved" in sampled(authority, tmp_path, 3)

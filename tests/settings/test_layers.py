@@ -422,7 +422,7 @@ def test_every_section_of_the_house_can_be_shown_and_read_back():
     for name, section in settings.defaults().items():
         assert settings.sections[name].of(section.plain()) == section
     shown = {name for name, _, _ in settings.defaults().flat()}
-    assert {"store.url", "memory.model.use", "gates.hooks.stop.max_refusals", "project.tokens.limit"} <= shown
+    assert {"store.url", "memory.start_tokens", "gates.hooks.stop.max_refusals", "project.tokens.limit"} <= shown
 
 
 class Clock:

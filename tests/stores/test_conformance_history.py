@@ -51,6 +51,21 @@ def test_words_are_found_newest_first(store: Store, reader: Reader):
     assert find(reader, "nowhere") == []
 
 
+def test_what_was_imported_late_is_in_its_place_by_time(store: Store, reader: Reader):
+    append(
+        store,
+        a_prompt("the login of today", at=NOON),
+        a_prompt("an old login", at=NOON - 9_000),
+        a_prompt("a later old login", at=NOON - 5_000),
+        a_prompt("login as well", at=NOON),
+    )
+    index_all(store, reader)
+    assert find(reader, "login") == [4, 1, 3, 2]
+    assert find(reader, "login", limit=2) == [4, 1]
+    assert find(reader, "login", before=1) == [3, 2]
+    assert find(reader, "login", before=1, since=NOON - 5_000) == [3]
+
+
 def test_names_paths_and_phrases_are_words_in_a_row(store: Store, reader: Reader):
     append(store, a_command("pytest tests/app/test_url.py -k parse_url"), a_command("url parse test"))
     index_all(store, reader)

@@ -256,6 +256,8 @@ def test_what_people_say_and_what_only_facts_can_say(world: World) -> None:
     assert edit(agent) == "deny"
     git(world.project, "checkout", "-q", "-B", "main")
     wait_until(lambda: "protected branch main" in world.cli("gate", "status"), "the branch is seen")
+    world.cli("api", "approve_for_session", "protected_branch", "600", code=1, **as_agent)
+    world.cli("api", "approve_for_session", "protected_branch", "600")
     world.cli("gate", "approve", "protected_branch", "--ttl", "10m")
     assert standing(world, "abcdefgh-1")["protected_branch"]
 

@@ -190,6 +190,24 @@ def test_full_has_text_but_neither_processes_nor_folders_of_this_machine() -> No
     assert text == '{"prompt":"hello"}'
 
 
+def test_full_names_no_folder_of_this_machine_in_inputs_judgements_and_outputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    text = shared_text(
+        "tool.finished", "full",
+        input={"file_path": f"{ROOT}/src/a.py", "content": "new", "other": "/home/ann/diary/2026.txt"},
+        judgement={"cwd": ROOT, "verb": "test"},
+        output=f"{ROOT}/src/a.py:3 failed, see /home/ann/.cache/x and {ROOT}",
+    )  # fmt: skip
+    assert ROOT not in text
+    assert "/home/ann" not in text
+    assert '"file_path":"src/a.py"' in text
+    assert '"content":"new"' in text
+    assert '"other":"2026.txt"' in text
+    assert "src/a.py:3 failed, see ~/.cache/x and ." in text
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_came_from_the_team_does_not_go_back_to_it(level: str) -> None:
     assert [kind for kind in TEAM_KINDS if shared_text(kind, level)] == []

@@ -52,6 +52,8 @@ def make_agent(
         tools=tables.tools,
         setup=_as_setup(definition.setup, setup_code) if definition.setup else None,
         headless=tuple(definition.headless.split()),
+        starts_with_hook=definition.starts_with_hook,
+        errands=frozenset(definition.errands.split()),
         aliases=tuple(definition.aliases.split()),
         untold=untold,
         **more,

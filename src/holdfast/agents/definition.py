@@ -54,6 +54,8 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True):
     reply: tuple[ReplyRow, ...]
     fields: str
     headless: str = ""
+    starts_with_hook: bool = False
+    errands: str = ""
     aliases: str = ""
     untold: str = ""
     mark: str = ""

@@ -94,6 +94,10 @@ class Agent:
     """Pure. Identifies one happening among all of its kind in a session, whichever registration delivered it. Empty if
     nothing identifies it; then it is never treated as a duplicate."""
     setup: Setup | None = None
+    starts_with_hook: bool = False
+    """Whether every session fires a hook when its program starts, before anybody types."""
+    errands: frozenset[str] = frozenset()
+    """First arguments with which its program runs no session."""
     headless: tuple[str, ...] = ()
     """Its program and the arguments before the prompt of a run without a terminal."""
     aliases: tuple[str, ...] = ()
@@ -123,6 +127,10 @@ def use_agents(agents: Mapping[str, Agent]) -> None:
 
 def known_agent(name: str) -> Agent | None:
     return _known.get(name)
+
+
+def known_agents() -> tuple[Agent, ...]:
+    return tuple(_known.values())
 
 
 def leaves_out(agent: str, what: Untold) -> bool:

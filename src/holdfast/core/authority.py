@@ -143,5 +143,6 @@ OWN_PROCESS: Mapping[str, Authority] = {
     "config": person("changing the settings", delegable=True),
     "trust": person("trusting a project's settings", delegable=True),
     "team": person("an act in the team"),
+    "git-hooks": person("changing what git asks Holdfast"),
 }
 """Acts that the command line performs in its own process after asking."""

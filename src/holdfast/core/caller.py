@@ -67,7 +67,7 @@ def list_ancestors(pid: int) -> list[Process]:
 
 def find_agent(pid: int) -> int:
     """Find the agent process above a command, which outlives the shell of one tool call; 0 if there is none."""
-    return next((process.pid for process in list_ancestors(pid) if _agent_program(process)), 0)
+    return next((process.pid for process in list_ancestors(pid) if agent_program(process)), 0)
 
 
 class ProcessChains:
@@ -136,7 +136,7 @@ class HookOrigins:
         parent = machine.look_up_process(ancestors[0])
         if parent is None:
             return False
-        if parent.name in _SHELLS and any(_agent_program(one) for one in list_ancestors(parent.parent)):
+        if parent.name in _SHELLS and any(agent_program(one) for one in list_ancestors(parent.parent)):
             return True
         if len(self._parents) >= self.MOST:
             # Dicts keep insertion order, so the oldest session goes first.
@@ -162,7 +162,7 @@ def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
     if _is_dashboard(pid):
         return Caller("person", "in the dashboard")
     for process in chain:
-        if name := _agent_program(process):
+        if name := agent_program(process):
             return Caller("agent", f"it runs below {name} (process {process.pid})")
         if has_agent_variables(process.pid):
             return Caller("agent", f"process {process.pid} has an agent's environment")
@@ -210,14 +210,20 @@ def is_forwarder(pid: int) -> bool:
     return process is not None and process.parent == os.getpid() and _runs_module(pid, b"holdfast_team.forwarder")
 
 
+OWN_CODE_ONLY = "-EP"
+"""Python's options with which no variable and no current folder puts other code in the place of ours."""
+PRELOADS = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+
+
 def _runs_module(pid: int, module: bytes) -> bool:
-    """Return whether it runs a module of ours, with our arguments and this very Python."""
+    """Return whether it runs a module of ours, with our arguments, this very Python, and nothing put before it."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         program = Path(f"/proc/{pid}/exe").readlink()
     except OSError:
         return False
-    return words[1:4] == [b"-P", b"-m", module] and program == Path(sys.executable).resolve()
+    ours = words[1:4] == [OWN_CODE_ONLY.encode(), b"-m", module] and program == Path(sys.executable).resolve()
+    return ours and not machine.environment_of(pid).keys() & set(PRELOADS)
 
 
 def is_own_program(pid: int) -> bool:
@@ -244,7 +250,8 @@ def _runs_only_a_hook(process: Process) -> bool:
     return bool(_HOOK_LINE.fullmatch(text.strip()))
 
 
-def _agent_program(process: Process) -> str:
+def agent_program(process: Process) -> str:
+    """The agent that this process is, by its name or the script it runs; empty if it is none."""
     if process.name in AGENT_PROGRAMS:
         return process.name
     if process.name not in _SCRIPT_HOSTS:

@@ -1,9 +1,11 @@
 """Reads git's files before and after an act, and explains the difference."""
 
+import glob
 import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from itertools import islice
 
 import msgspec
 
@@ -144,6 +146,25 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
         if _COMMIT_ID.fullmatch(loose):
             refs[branch] = loose
     return refs
+
+
+def tips(repo: str) -> frozenset[str]:
+    """The commits that branches, remote branches, tags and worktrees point at."""
+    found = set(re.findall(r"^[\^]?([0-9a-f]{40,64})\b", _git_text(os.path.join(repo, "packed-refs")), re.M))
+    files = [os.path.join(repo, name) for name in ("HEAD", "ORIG_HEAD", "FETCH_HEAD")]
+    files += glob.iglob(os.path.join(glob.escape(repo), "worktrees", "*", "HEAD"))
+    folders = (os.walk(os.path.join(repo, "refs", kind)) for kind in ("heads", "remotes", "tags"))
+    loose = (
+        os.path.join(base, name)
+        for folder in folders
+        for base, _, names in folder
+        for name in names
+        if not name.endswith(".lock")
+    )
+    for path in (*files, *islice(loose, MOST_REF_FILES)):
+        if match := _COMMIT_ID.match(_git_text(path)):
+            found.add(match[0])
+    return frozenset(found)
 
 
 def _matching_branches(repo: str, glob: str, packed: str) -> list[str]:

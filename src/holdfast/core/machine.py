@@ -102,6 +102,21 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
+def process_folder(pid: int) -> str:
+    """Its working directory; empty if it is gone or unreadable."""
+    if _has_proc():
+        try:
+            return str(Path(f"/proc/{pid}/cwd").readlink())
+        except OSError:
+            return ""
+    import psutil
+
+    try:
+        return str(psutil.Process(pid).cwd())
+    except (psutil.Error, OSError):
+        return ""
+
+
 def pids_marked(variable: str, mark: str) -> list[int]:
     """Find this user's processes whose environment has `mark` in that variable, i.e. all descendants of a program."""
     return [pid for pid in all_pids() if mark in environment_of(pid).get(variable, "").split() and look_up_process(pid)]

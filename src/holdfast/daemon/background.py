@@ -13,6 +13,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated_features
 from holdfast.core.times import now_ms
+from holdfast.daemon.health import Health
 from holdfast.daemon.history_index import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.ingest.spool import Spool
@@ -32,6 +33,7 @@ class Background:
         self._stopping = threading.Event()
         self.committed = threading.Event()
         self.housekeeping = Housekeeping(daemon)
+        self.health = Health(daemon)
         self.history = HistoryIndexer(daemon, self._stopping)
         self.upstream = UpstreamProcess(daemon.paths)
         self._control: Any = None
@@ -144,6 +146,10 @@ class Background:
         while not self._stopping.wait(5.0):
             self.housekeeping.round()
             self.upstream.check()
+            try:
+                self.health.round()
+            except Exception as error:
+                self._daemon.log.error("health.failed", error)
 
 
 def _section_of(daemon: "Daemon", name: str, project: str) -> Any:

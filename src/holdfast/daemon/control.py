@@ -424,6 +424,7 @@ def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[s
         "spool_bytes": daemon.spool.waiting(),
         "refusing": daemon.store_guard.refusing,
         "bodies": daemon.background.housekeeping.encryption.status(),
+        "troubles": daemon.background.health.described(reader),
         "restored": newest_restore(daemon.paths, reader),
         "asleep": sorted(daemon.app.engine.suspended),
         "errors": daemon.errors,

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from holdfast.daemon.background import Background, finish_rebuild
 from holdfast.daemon.failures import forget_failures
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
+from holdfast.daemon.git_questions import answer_git
 from holdfast.daemon.heads import HeadNotes
 from holdfast.daemon.ingest.before_answer import BeforeAnswer
 from holdfast.daemon.ingest.high_water import HighWaterMark
@@ -41,6 +43,7 @@ from holdfast.daemon.ingest.store_guard import StoreGuard
 from holdfast.daemon.ingest.writer import WriterCalls
 from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.restores import settle_restores
+from holdfast.daemon.side_answers import SideAnswers
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
 from holdfast.paths import Paths, write_atomically
@@ -102,7 +105,11 @@ class Daemon:
         self.pipeline.replay_journal()
         self.drain_small_spool()
         settle_restores(self)
-        self.status_lines = StatusLines(lambda: self.app, log)
+        lines = StatusLines(lambda: self.app, lambda reader: self.background.health.described(reader))
+        self._aside = {
+            "show": SideAnswers("status-lines", lines.line, log),
+            "hold": SideAnswers("git-questions", partial(answer_git, self), log),
+        }
         # Listening begins last: no hook is accepted before state and journal are ready.
         listening = listen_on_socket(paths.hook_socket)
         self.server = HookServer(
@@ -111,7 +118,7 @@ class Daemon:
             self.calls,
             self._flush,
             self._tick,
-            self.status_lines.show,
+            {mode: one.take for mode, one in self._aside.items()},
             self._note_undelivered,
         )
 
@@ -119,7 +126,8 @@ class Daemon:
         failing_since = forget_failures(self.paths)
         self._record_event("daemon.started", version=__version__, pid=os.getpid(), failing_since=failing_since)
         self.background.start()
-        self.status_lines.start()
+        for one in self._aside.values():
+            one.start()
         self.server.serve()
         self._finish()
 

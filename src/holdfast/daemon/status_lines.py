@@ -1,8 +1,5 @@
-"""Serves status lines from a thread of its own, so that no hook waits."""
+"""Builds the line that an agent shows below its screen."""
 
-import _socket
-import queue
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,16 +8,10 @@ import msgspec
 from holdfast.app import App
 from holdfast.core.decision import Delivery
 from holdfast.core.ports import Reader, Store
-from holdfast.daemon.ingest.frames import answer_frame
-from holdfast.daemon.ingest.log import Log
 
 VIEW = "sessions.statusline"
-# Waiting requests; further ones are refused.
-LONGEST_QUEUE = 64
 # Bytes of the agent's JSON.
 LARGEST_INPUT = 256 << 10
-# In seconds.
-SEND_S = 0.2
 
 
 class Window(msgspec.Struct):
@@ -43,43 +34,22 @@ decode = msgspec.json.Decoder(AgentStatus, strict=False).decode
 
 
 class StatusLines:
-    def __init__(self, app: Callable[[], App], log: Log) -> None:
-        self._app, self._log = app, log
-        self._waiting: queue.Queue[tuple[_socket.socket, Delivery]] = queue.Queue(LONGEST_QUEUE)
+    def __init__(self, app: Callable[[], App], troubles: Callable[[Reader], list[dict[str, Any]]]) -> None:
+        self._app, self._troubles = app, troubles
         self._reader: Reader | None = None
         self._store: Store | None = None
 
-    def start(self) -> None:
-        threading.Thread(target=self._serve, name="status-lines", daemon=True).start()
-
-    def show(self, sock: _socket.socket, delivery: Delivery) -> None:
+    def line(self, delivery: Delivery) -> str:
+        app = self._app()
         try:
-            self._waiting.put_nowait((sock, delivery))
-        except queue.Full:
-            # No line at all: waiting for room would hold up the hook thread.
-            sock.close()
-
-    def _serve(self) -> None:
-        while True:
-            sock, delivery = self._waiting.get()
-            try:
-                sock.settimeout(SEND_S)
-                sock.sendall(answer_frame(self._line(delivery).encode()))
-            except OSError:
-                pass
-            finally:
-                sock.close()
-
-    def _line(self, delivery: Delivery) -> str:
-        """Nothing rather than an error: it is on somebody's screen."""
-        try:
-            app = self._app()
-            line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), self._reader_of(app)))["text"]
-            return f"{line}\n" if line else ""
-        except Exception as error:
-            self._log.error("statusline.failed", error)
+            reader = self._reader_of(app)
+            line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), reader))["text"]
+            troubled = ["Holdfast: " + one["line"] for one in self._troubles(reader)[:1]]
+        except Exception:
             self._reader = None
-            return ""
+            raise
+        parts = [part for part in (line, *troubled) if part]
+        return f"{' · '.join(parts)}\n" if parts else ""
 
     def _reader_of(self, app: App) -> Reader:
         """A repaired store is a different one."""

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 
+from holdfast.core.caller import OWN_CODE_ONLY
 from holdfast.paths import Paths
 
 MODULE = "holdfast_team.forwarder"
@@ -35,7 +36,7 @@ class UpstreamProcess:
     def _start(self) -> None:
         self._started = time.monotonic()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE, "--state", str(self._paths.state)],
+            [sys.executable, OWN_CODE_ONLY, "-m", MODULE, "--state", str(self._paths.state)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 

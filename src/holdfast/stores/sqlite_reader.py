@@ -13,8 +13,6 @@ from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_erro
 from holdfast.stores.statements import load_queries
 
 SQL = load_queries()
-# SQLite's largest number stands for "no upper bound".
-LARGEST_SEQ = (1 << 63) - 1
 # Events in one page of a replay.
 PAGE = 2_000
 
@@ -64,12 +62,8 @@ class SqliteReader:
         expression = match_expression(query, self._id_of)
         if expression is None:
             return []
-        before = query.before or LARGEST_SEQ
-        if query.since:
-            rows = self._all(SQL["find_history_since"], [expression, before, query.since, query.limit])
-        else:
-            rows = self._all(SQL["find_history"], [expression, before, query.limit])
-        return [seq for (seq,) in rows]
+        page = {"since": query.since, "before": query.before, "limit": query.limit}
+        return [seq for (seq,) in self._all(SQL["find_history"], {"words": expression, **page})]
 
     def document(self, ref: Ref) -> bytes | None:
         doc: bytes | None = self._value("state", ref.kind, ref.key)

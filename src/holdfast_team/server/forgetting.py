@@ -20,14 +20,17 @@ async def erase_shared_data(act: Act, request: ForgetRequest) -> ForgetReceipt:
         "keys": [core.words_key(act.who.machine, one) for one in request.words], "all": request.everything,
         "prefix": f"{act.who.machine}/",
     }  # fmt: skip
+    named["touched"] = [row["session"] for row in await act.all(SESSIONS_OF_NUMBERS, **named)]
     events = await act.execute(FORGET_EVENTS, **named)
     rows = 0
-    for statement in FORGET_ROWS:
+    for statement in (*FORGET_ROWS, *FORGET_UNSUPPORTED_ROWS):
         rows += await act.execute(statement, **named)
     words = await _withdraw_words(act, named)
     receipt = ForgetReceipt(id=secrets.token_hex(8), at=act.now, events=events, rows=rows + words, words=words)
     # How many were named, not which: the receipt must not repeat what was forgotten.
-    asked = {name: len(value) for name, value in named.items() if isinstance(value, list) and name != "keys"}
+    asked = {
+        name: len(value) for name, value in named.items() if isinstance(value, list) and name not in ("keys", "touched")
+    }
     counted = json_value({**asked, "everything": request.everything})
     await act.execute(ADD_RECEIPT, id=receipt.id, events=events, rows=receipt.rows, asked=counted)
     await act.audit("forgotten", {"receipt": receipt.id, "events": events, "words": words})
@@ -55,6 +58,17 @@ FORGET_ROWS = (
     f"delete from sessions where {_MINE} and {_NAMED}",
     f"delete from edited_files where {_MINE} and {_NAMED}",
 )
+SESSIONS_OF_NUMBERS = f"select distinct session from events where {_MINE} and seq = any(%(numbers)s)"
+_LEFT = "from events e where e.tenant = {0}.tenant and e.machine = {0}.machine and e.session = {0}.session"
+_TOUCHED = f"{_MINE} and session = any(%(touched)s)"
+FORGET_UNSUPPORTED_ROWS = (
+    f"delete from edited_files f where {_TOUCHED} and not exists"
+    f" (select 1 {_LEFT.format('f')} and e.data->'paths' @> to_jsonb(f.path))",
+    f"update sessions s set title = '' where {_TOUCHED} and title <> '' and not exists"
+    f" (select 1 {_LEFT.format('s')} and e.data->>'title' = s.title)",
+    f"delete from sessions s where {_TOUCHED} and not exists (select 1 {_LEFT.format('s')})",
+)
+"""What the deleted events had put into other tables."""
 _MY_WORDS = "(%(all)s and starts_with({0}, %(prefix)s) or {0} = any(%(keys)s))"
 FORGET_ITEMS = f"""
 delete from feed where tenant = %(tenant)s and kind in ('handover', 'lease', 'memory') and (

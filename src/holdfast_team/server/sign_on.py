@@ -20,13 +20,13 @@ from urllib.parse import urlencode, urlsplit
 import jwt
 import msgspec
 
+from holdfast.core.network import is_loopback
 from holdfast_team.protocol import LONGEST_NAME, CodeIssued, Role, role_allows
 from holdfast_team.server.database import TeamDatabase, TenantTransaction
 from holdfast_team.server.tenancy import Act, Member, Refused, hash_secret, new_secret
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with the provider's key; never `none`, and none with a shared secret."""
-LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 # Milliseconds.
 ATTEMPT_MS, CODE_MS, COOKIE_MS = 600_000, 600_000, 12 * 3_600_000
 # Seconds, bytes, seconds, and the tolerated difference of the provider's clock in seconds.
@@ -55,7 +55,8 @@ class SignedOn(msgspec.Struct, frozen=True):
 def is_safe_address(url: str) -> bool:
     """Codes and claims travel encrypted, except on this machine itself."""
     parts = urlsplit(url)
-    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
+    host = parts.hostname or ""
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
 # ── the provider ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,6 +51,27 @@ def test_a_command_that_runs_on_ends_in_the_result_of_another_call(tmp_path: Pat
     assert "1 failed" in check.data["output"]
 
 
+def test_a_script_with_one_call_is_that_call(tmp_path: Path) -> None:
+    def script(ident: str, text: str) -> str:
+        return line("response_item", type="custom_tool_call", name="exec", input=text, call_id=ident)
+
+    events = events_of(
+        tmp_path,
+        START,
+        script("c1", r'const r = await tools.exec_command({cmd:"printf \"a\\n\"","workdir":"/x"}); text(r.output);'),
+        script(
+            "c2",
+            'const patch = "*** Begin Patch\\n*** Update File: b.py\\n@@\\n*** End Patch"; text(await tools.apply_patch(patch));',
+        ),
+        script("c3", "await tools.write_stdin({session_id:7,chars:''});"),
+        script("c4", 'await tools.exec_command({cmd:"a"}); await tools.exec_command({cmd:"b"});'),
+    )
+    started = [(one.tool, one.data["action"], one.data.get("command")) for one in events if one.kind == "tool.started"]
+    assert started[0] == ("Bash", "shell", 'printf "a\\n"')
+    assert [one[:2] for one in started[1:]] == [("apply_patch", "edit"), ("exec", started[2][1])]
+    assert [one.data["paths"] for one in events if one.tool == "apply_patch"] == [["/home/ada/engine/b.py"]]
+
+
 def test_a_server_that_is_never_ended_is_not_finished(tmp_path: Path) -> None:
     events = events_of(
         tmp_path,

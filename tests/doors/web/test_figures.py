@@ -21,6 +21,7 @@ from holdfast.doors.mcp.resources import timeline_lines
 from holdfast.doors.web import pages
 from holdfast.doors.web.pages import format_span
 from holdfast.features.sessions.state import documents
+from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.views.figures import ENDS_IN_WORDS, describe_end
 from tests.doors.web.conftest import Door, serving
 from tests.factories import a_key
@@ -137,13 +138,29 @@ def check_resource(lines: list[str], name: str, shown: dict[str, Any]) -> None:
 
 def test_every_way_a_session_can_end_has_words() -> None:
     assert set(ENDS_IN_WORDS) == set(documents.END_REASONS)
-    assert describe_end("a reason of tomorrow") == "a reason of tomorrow"
+    assert describe_end(Session(id="s", reason="a reason of tomorrow")) == "a reason of tomorrow"
 
 
 def test_an_imported_session_does_not_say_that_it_ended_normally() -> None:
     """A transcript tells until when it was written, not whether its agent exited or was killed."""
-    assert describe_end("exit", "import") == "imported" and describe_end("exit", "logout") == "ended normally"
-    assert describe_end("", "") == ""
+    assert describe_end(Session(id="s", reason="exit", detail="import", at_end="working")) == "imported"
+    assert describe_end(Session(id="s")) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "at_end", "words"),
+    [
+        ("exit", "other", "answered", "ended normally"),
+        ("exit", "other", "working", "ended with an open turn"),
+        ("exit", "logout", "answered", "ended by the person"),
+        ("exit", "terminal-closed", "asking", "its terminal was closed while it asked its person"),
+        ("process-gone", "", "answered", "its process is gone after its answer"),
+        ("process-gone", "", "working", "its process is gone in the middle of its work"),
+        ("stale", "", "working", "no sign of life"),
+    ],
+)
+def test_an_end_says_what_was_seen(reason: str, detail: str, at_end: str, words: str) -> None:
+    assert describe_end(Session(id="s", reason=reason, detail=detail, at_end=at_end)) == words
 
 
 @pytest.mark.parametrize(("ms", "shown"), [(0.187, "0.19 ms"), (50.997, "51.0 ms"), (413.115, "413 ms")])

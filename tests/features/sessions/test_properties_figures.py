@@ -20,7 +20,6 @@ from holdfast.core.times import format_duration
 from holdfast.doors.mcp.context import Caller, Context
 from holdfast.doors.mcp.resources import timeline_lines
 from holdfast.features import cost
-from holdfast.features.sessions.views.figures import describe_end
 
 from .story import an
 from .test_timelines import PARTS, SESSION, Recorder, Script
@@ -240,7 +239,7 @@ def check_texts(house: Recorder, exports: dict[str, str], show: dict[str, Any]) 
         assert work.search(text), text[:600]
     for text in (markdown, re.sub(r"<[^>]+>", " ", exports["html"])):
         assert format_duration(show["duration_ms"]) in text
-        assert describe_end(show["reason"], show["detail"]) in text
+        assert show["end"] in text
     line = house.view("statusline", id=SESSION)["text"]
     money = UNTOLD if show["cost"] is None else format_known_cost(show["cost"], show["unpriced"])
     if show["total_tokens"] is not None:

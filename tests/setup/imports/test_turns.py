@@ -38,3 +38,18 @@ def test_a_turn_is_counted_as_the_sessions_feature_counts() -> None:
         event("turn.ended", 7), event("prompt.submitted", 8, prompt="two"), event("model.answered", 9, lane="sub"),
     ]  # fmt: skip
     assert [e.data.turn_n for e in number_turns(told) if e.kind == "model.answered"] == [0, 1, 1, 2]
+
+
+def test_every_session_of_an_imported_file_ends_once() -> None:
+    """A file may begin with a record of another session, or be a subagent's whose session has none."""
+
+    def event(session: str, kind: str, n: int, **data: object) -> Event:
+        return Event(key=f"{kind}{n}", kind=kind, at=n, session=session, agent="codex", data=data)
+
+    told = [
+        event("old", "prompt.submitted", 1, prompt="plan"), event("new", "prompt.submitted", 2, prompt="build"),
+        event("new", "session.ended", 3, reason="import"), event("parent", "tool.started", 4, lane="sub"),
+    ]  # fmt: skip
+    ended = [(e.session, e.at) for e in number_turns(told, whole_sessions=True) if e.kind == "session.ended"]
+    assert ended == [("new", 3), ("old", 1), ("parent", 4)]
+    assert [e.session for e in number_turns(told) if e.kind == "session.ended"] == ["new"]

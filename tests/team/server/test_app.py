@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 import psycopg
@@ -403,6 +404,39 @@ def test_what_is_forgotten_is_gone_with_a_receipt(team_url: str, ann: Joined) ->
     receipt = ann.ask("POST", "/v1/forget", json={"sessions": ["s1"], "numbers": [3]})
     assert receipt["events"] == 2 and receipt["id"]
     assert (stored(team_url, ann), stored(team_url, ben)) == ([2], [1, 2, 3])
+
+
+SURVIVE_ERASURE = {"receipts", "audit"}
+"""Tables that say how much was erased, and who asked."""
+
+
+@pytest.mark.parametrize("request_", [{"sessions": ["canary-1"]}, {"numbers": [1, 2]}, {"everything": True}])
+def test_an_erasure_reaches_every_table_there_is(team_url: str, ann: Joined, request_: dict[str, Any]) -> None:
+    """Read from the schema, so that a new table cannot be forgotten."""
+    edited = an_event(1, session="canary-1", paths=["canary.py"], action="edit", ok=True)
+    summed = an_event(2, "session.summarised", session="canary-1", title="canary title", files=["canary.py"])
+    ann.send(
+        0, 3, edited, msgspec.structs.replace(summed, level="summaries"), an_event(3, session="s3"), projects=(PROJECT,)
+    )
+    assert {"events", "sessions", "edited_files"} <= tables_with("canary", team_url)
+    assert ann.ask("POST", "/v1/forget", json=request_)["rows"] >= 2
+    assert tables_with("canary", team_url) - SURVIVE_ERASURE == set()
+
+
+def tables_with(word: str, team_url: str) -> set[str]:
+    with owner_connection(team_url) as db:
+        tables = [row["name"] for row in db.execute(TENANT_TABLES, (team_schema(team_url),))]
+        asked = {name: f"select 1 from {name} t where t::text like %s" for name in tables}
+        return {name for name, query in asked.items() if db.execute(query, (f"%{word}%",)).fetchone()}
+
+
+def test_a_revoked_machine_joins_again_with_a_new_code(ann: Joined) -> None:
+    ben = ann.invite("ben")
+    ben.send(0, 1, an_event(1))
+    ann.ask("POST", "/v1/revoke", json={"machine": ben.machine})
+    code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
+    again = Joined(ben.client, code, ben.machine)
+    again.send(1, 2, an_event(2))
 
 
 # ── operations ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from holdfast.agents.codex.transcript import (
     find_files,
     result_text,
     running_process,
+    script_call,
 )
 from holdfast.agents.codex.usage import READER, statement_of
 from holdfast.agents.history import History, UsageSide, read_lines, whole_output
@@ -144,7 +145,8 @@ class _Rollout(History):
         if not isinstance(call, str):
             return
         if payload.type in CALLS:
-            name = str(payload.name or "shell")
+            name, payload.input = script_call(payload.name or "shell", payload.input)
+            name = str(name)
             name = NAMES_IN_HOOKS.get(name, name)
             data = self._tool(name, payload)
             self.calls[call] = (name, data)

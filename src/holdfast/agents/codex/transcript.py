@@ -79,6 +79,22 @@ def find_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".codex").rglob("rollout-*.jsonl"))
 
 
+_SCRIPT_CALL = re.compile(r"\btools\.(\w+)\(")
+_SCRIPT_TEXT = re.compile(r'(?:\bcmd"?:|\bpatch =|\bapply_patch\()\s*("(?:[^"\\]|\\.)*")')
+
+
+def script_call(name: Any, script: Any) -> tuple[Any, Any]:
+    """In script mode the model writes JavaScript. A script with one call is that call, as its hooks report it."""
+    called = _SCRIPT_CALL.findall(script) if name == "exec" and isinstance(script, str) else []
+    if len(called) != 1:
+        return name, script
+    text = _SCRIPT_TEXT.search(script)
+    try:
+        return called[0], {"command": msgspec.json.decode(text[1])} if text else script
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return called[0], script
+
+
 RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 LONGEST_HEAD = 400
 _ENDED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})$", re.MULTILINE)

@@ -125,6 +125,8 @@ class SessionEnded(HookPayload):
     """The agent said that the session is over."""
 
     reason: str = ""
+    terminal_closed: bool = False
+    """The terminal of the agent's process was gone when it said so."""
 
 
 @event_kind("session.titled")

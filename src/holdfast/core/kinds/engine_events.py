@@ -91,6 +91,23 @@ class StateRebuilt(Payload):
     events: int = 0
 
 
+class Trouble(Record):
+    """Something that keeps Holdfast from doing all its work."""
+
+    name: str = ""
+    text: str = ""
+    fix: str = ""
+    since: int = 0
+    """In ms."""
+
+
+@event_kind("health.changed")
+class HealthChanged(Payload):
+    """What is wrong with Holdfast has changed; no troubles: all is well again."""
+
+    troubles: list[Trouble] = []
+
+
 @event_kind("job.failed")
 class JobFailed(Payload):
     """A background job failed for good."""

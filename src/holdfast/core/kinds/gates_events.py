@@ -119,6 +119,22 @@ class GatesBypassed(GatePayload):
     """What was seen afterwards, for people."""
 
 
+@event_kind("gates.held")
+class GatesHeld(GatePayload):
+    """A hook of git held a commit, a push or a move of a branch."""
+
+    requirements: list[str] = []
+    act: str = ""
+
+
+@event_kind("gates.passed")
+class GatesPassed(GatePayload):
+    """A hook of git let through what no command had shown, because the requirements were met."""
+
+    requirements: list[str] = []
+    act: str = ""
+
+
 @event_kind("gates.attempted")
 class GatesAttempted(Payload):
     """An agent tried what only a person may do; it was refused."""

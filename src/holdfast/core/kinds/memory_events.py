@@ -1,4 +1,4 @@
-"""Kinds of the feature `memory`: what is remembered, what people do to it, and what a model was asked."""
+"""Kinds of the feature `memory`: what is remembered and what people do to it."""
 
 from holdfast.core.kinds.base import Payload, event_kind
 
@@ -19,7 +19,7 @@ class RememberedPayload(MemoryPayload):
     detail: str = ""
     """Quotes tools; shown to those who ask, never told to an agent."""
     origin: str = ""
-    """Whose words: user, agent, deed, outside, model."""
+    """Whose words: user, agent, deed, outside."""
     words_of: str = ""
     """Who said it, where that is not the person of this machine: a teammate, or the agent whose proposal a person kept."""
     importance: int = 0
@@ -89,40 +89,13 @@ class WorkHandedOver(MemoryPayload):
     text: str = ""
 
 
-@event_kind("memory.queued")
-class TurnQueued(Payload):
-    """A finished turn waits for the model, where one is switched on; `turn` is its prompt."""
+@event_kind("memory.quirk_edited")
+class QuirkEdited(MemoryPayload):
+    """A person wrote what to use instead where a quirk of the place gets in the way."""
 
-    turn: int = 0
-    repo: str = ""
-
-
-@event_kind("memory.asked")
-class ModelAsked(Payload):
-    """Tokens were set aside for one call of the model."""
-
-    id: str = ""
-    tokens: int = 0
-    head: int = 0
-    """The last event that counted when the tokens were set aside."""
-    limit: int = 0
-    turns: list[int] = []
-    bad: int = 0
-    failures: int = 0
+    instead: str = ""
 
 
-@event_kind("memory.answered")
-class ModelCallEnded(Payload):
-    """A call of the model came to its end."""
-
-    id: str = ""
-    ok: bool | None = None
-    tokens: int = 0
-    turns: int = 0
-    until: int = 0
-    observations: int = 0
-    error: str = ""
-    bad: bool = False
-    """It answered, but not what was asked for."""
-    given_up: bool = False
-    next_at: int = 0
+@event_kind("memory.quirk_forgotten")
+class QuirkForgotten(MemoryPayload):
+    """A person had a quirk of the place forgotten; it is not learned again."""

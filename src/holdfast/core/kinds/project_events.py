@@ -186,6 +186,9 @@ class ProjectObserved(Payload):
     facts: ProjectFacts = msgspec.field(default_factory=ProjectFacts)
     sums: dict[str, int] = {}
     pid: int = 0
+    kept: list[str] | None = None
+    """Files that differed from the last commit before, do no more, and were not written since: their content is in it.
+    Unknown in older logs."""
 
 
 @event_kind("project.look_asked")

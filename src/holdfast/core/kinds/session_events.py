@@ -21,6 +21,18 @@ class ProcessFound(Payload):
         return AgentProcess(self.pid, self.start, self.boot, self.machine, self.name, self.host)
 
 
+@event_kind("agent.unrecorded")
+class AgentUnrecorded(Payload):
+    """An agent runs, and no hook of it came: what it does is not recorded, and no gate holds it."""
+
+    pid: int = 0
+    start: int = 0
+    program: str = ""
+    cwd: str = ""
+    since: int = 0
+    why: str = ""
+
+
 @event_kind("session.lost")
 class SessionLost(Payload):
     """The agent's process is gone."""

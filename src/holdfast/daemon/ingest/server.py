@@ -7,8 +7,9 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from holdfast.core.caller import ProcessChains
 from holdfast.core.decision import Delivery
@@ -51,9 +52,7 @@ Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
 """None if nothing could be stored: the connections close without an answer and the hooks spool."""
 Asked = tuple["Connection", Delivery]
 
-SHOW = "show"
-"""The mode of a client that wants output and reports nothing."""
-Show = Callable[[_socket.socket, Delivery], None]
+TakeAside = Callable[[_socket.socket, Delivery], None]
 """Takes over the connection and closes it."""
 
 # pid, uid and gid, as from SO_PEERCRED.
@@ -85,10 +84,10 @@ class HookServer:
         calls: WriterCalls,
         flush: Callable[[], None],
         tick: Callable[[], None],
-        show: Show | None = None,
+        aside: Mapping[str, TakeAside] = MappingProxyType({}),
         undelivered: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
-        self._listening, self._handle, self._calls, self._show = listening, handle, calls, show
+        self._listening, self._handle, self._calls, self._aside = listening, handle, calls, aside
         self._undelivered, self._flush, self._tick = undelivered, flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
@@ -225,21 +224,18 @@ class HookServer:
     def _deliver(self, connection: Connection, delivery: Delivery) -> bool:
         connection.confirms = delivery.confirms
         connection.chunks = []
-        if delivery.mode == SHOW:
-            self._show_to(connection, delivery)
+        if delivery.mode in self._aside:
+            self._take_aside(connection, delivery)
         else:
             self._ready.append((connection, delivery))
         return True
 
-    def _show_to(self, connection: Connection, delivery: Delivery) -> None:
-        """No event: whoever shows something answers in its own time, and no hook waits for it."""
+    def _take_aside(self, connection: Connection, delivery: Delivery) -> None:
+        """No event: it is answered in its own time, and no hook waits for it."""
         fd = connection.sock.fileno()
         if self._open.pop(fd, None) is not None:
             self._poll.unregister(fd)
-        if self._show is None:
-            connection.sock.close()
-        else:
-            self._show(connection.sock, delivery)
+        self._aside[delivery.mode](connection.sock, delivery)
 
     def _watch(self, connection: Connection, mask: int) -> None:
         fd = connection.sock.fileno()

@@ -50,7 +50,7 @@ def fit_screen(drawn: str, height: int) -> str:
 
 def _draw_board() -> None:
     answer = client.ask_daemon("status")
-    sessions.who()
+    sessions.show_live_sessions(sessions.ask_who())
     render.out.print()
     for warning in status_warnings(answer):
         render.out.print(f"! {warning}", style="yellow")

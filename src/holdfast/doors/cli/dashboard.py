@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from holdfast import client
+from holdfast.core.caller import OWN_CODE_ONLY, PRELOADS
 from holdfast.core.errors import CommandRefused
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
@@ -68,8 +69,10 @@ def _start_server(port: int) -> dict[str, Any]:
     # An old failure must not be taken for one of this start.
     failed.unlink(missing_ok=True)
     subprocess.Popen(
-        [sys.executable, "-P", "-m", "holdfast.doors.web", "--state", str(paths.state), "--port", str(port)],
+        [sys.executable, OWN_CODE_ONLY, "-m", "holdfast.doors.web", "--state", str(paths.state), "--port", str(port)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        # With foreign code before ours it would not be believed to act for a person.
+        env={name: value for name, value in os.environ.items() if name not in PRELOADS},
     )  # fmt: skip
     _wait_until(lambda: _running_server() or failed.exists())
     running = _running_server()

@@ -14,7 +14,8 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.git_context import locate
-from holdfast.doors.cli import answered, render
+from holdfast.doors.cli import answered, gate_hooks, render
+from holdfast.doors.cli.gate_hooks import moved_hooks, offer_git_hooks
 from holdfast.doors.cli.options import Json
 from holdfast.settings.trust import is_file_trusted, trust_file
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.settings import SettingsCache
 
 app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
+app.add_typer(gate_hooks.app, name="hooks")
 
 Names = Annotated[list[str], typer.Argument(help="Requirements by name.")]
 Session = Annotated[str, typer.Option("--session", help="Another session than this shell's: its id or its beginning.")]
@@ -69,7 +71,7 @@ def status(session: Session = "", json: Json = False) -> None:
         render.out.print(_requirement_line(one))
     if not answer["requirements"]:
         render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
-    for notice in (*answer["attention"], *answer["notices"]):
+    for notice in (*answer["attention"], *answer["notices"], *moved_hooks()):
         render.warn(render.clean_line(notice, 400))
     others = [one for one in answer["sessions"] if one["id"] != answer["session"]]
     if others:
@@ -342,6 +344,7 @@ def init(
     for name, skills in useless.items():
         render.hint(f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)")
     _say_what_follows()
+    offer_git_hooks()
 
 
 def _without_skills(chosen: dict[str, Any], missing: dict[str, list[str]], wanted: list[str]) -> dict[str, list[str]]:

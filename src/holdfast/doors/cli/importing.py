@@ -112,8 +112,9 @@ def _import_file(importer: Importer, file: Path, location: ImportLocation, sende
     total, stamp = sender.total, file_stamp(file)
     try:
         found = _events_noting_skips(importer.read(file, location), total)
-        for event in number_turns(believable_times(found, now_ms() + BELIEVED_AHEAD)):
-            sender.add(event, whole_session=importer.whole_sessions)
+        believable, whole = believable_times(found, now_ms() + BELIEVED_AHEAD), importer.whole_sessions
+        for event in number_turns(believable, whole_sessions=whole):
+            sender.add(event, whole_session=whole)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))
     sender.end_file(file, stamp)

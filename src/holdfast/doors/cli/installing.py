@@ -14,7 +14,7 @@ from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp, WithStatusline
 from holdfast.paths import default_state_dir
-from holdfast.setup.install import hooks
+from holdfast.setup.install import git_hooks, hooks
 from holdfast.setup.install.locations import install_levels, is_present, partial_of
 from holdfast.setup.install.mcp_servers import StatusLine, status_line_of, tools_of
 from holdfast.stores.footprint import Footprint, TakenOut
@@ -51,6 +51,8 @@ def uninstall(
     plans = [plan for plan in taken_out if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
+    for folder in git_hooks.listed_folders(default_state_dir()) if whole else ():
+        git_hooks.take_out(Path(folder), default_state_dir())
     render.finish_as_json(json, [_plan_fields(plan, dry_run) for plan in plans])
     for plan in plans:
         _show_plan(plan, dry_run, put_in=False)

@@ -249,41 +249,6 @@ def injected(
         render.out.print("Nothing has been injected from memory yet.")
 
 
-@app.command()
-def meter(json: Json = False) -> None:
-    """Show what the model that reads finished turns cost, if one is enabled."""
-    answer = answered.view(json, "memory.meter")
-    render.out.print(meter_line(answer))
-    for day in answer["days"]:
-        failed = f", {day['failed']} failed" if day["failed"] else ""
-        render.out.print(f"  {_format_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
-    if answer["error"]:
-        render.warn(f"{render.clean_line(answer['error'])}; again {_time_until(answer['next_at'])}")
-
-
-def meter_line(answer: dict[str, Any]) -> str:
-    """Also for `holdfast status`."""
-    if answer["use"] == "off" and not answer["waiting"]:
-        return "off, no tokens used" if not answer["used"] else f"off, {answer['used']:,} tokens used today"
-    count = answer["waiting"]
-    waiting = f", {render.counted(count, 'turn')} waiting" if count else ""
-    named = render.clean_line(f"{answer['use']} {answer['name']}".strip())
-    return f"{named}, {answer['used']:,} of {answer['limit']:,} tokens today{waiting}"
-
-
-def _format_day(at: int) -> str:
-    import time
-
-    return time.strftime("%Y-%m-%d", time.gmtime(at / 1000))
-
-
-def _time_until(at: int) -> str:
-    import time
-
-    seconds = at / 1000 - time.time()
-    return "now" if seconds <= 0 else f"in {seconds:.0f} s" if seconds < 120 else f"in {seconds / 60:.0f} min"
-
-
 def handoff(
     session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",

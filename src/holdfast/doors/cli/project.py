@@ -30,6 +30,7 @@ def list_tasks(json: Json = False) -> None:
     """List open tasks, the most pressing first."""
     answer = fresh_view("project.tasks")
     render.finish_as_json(json, answer)
+    render.out.print(as_of(answer), end="")
     if not answer["tasks"]:
         message = (
             "Nothing needs doing."
@@ -38,7 +39,6 @@ def list_tasks(json: Json = False) -> None:
         )
         render.out.print(message)
         return
-    render.out.print(as_of(answer), end="")
     for task in answer["tasks"]:
         render.out.print(_task_line(task))
 
@@ -56,6 +56,7 @@ def why(task: Id, json: Json = False) -> None:
     """Explain why a task exists, and when it is done."""
     answer = fresh_view("project.task", id=task)
     render.finish_as_json(json, answer)
+    render.out.print(as_of(answer), end="")
     if answer["open"]:
         _show_task(answer)
     else:
@@ -79,6 +80,7 @@ def next_task(json: Json = False) -> None:
     """Show the most pressing task."""
     answer = fresh_view("project.next")
     render.finish_as_json(json, answer)
+    render.out.print(as_of(answer), end="")
     if answer["task"]:
         _show_task(answer["task"])
     else:

@@ -26,12 +26,13 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Work in a team": {"team": "team"},
     "Work in a project": {
         "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
-        "memory": "memory", "handoff": "memory", "index": "search", "lease": "project",
+        "memory": "memory", "handoff": "memory", "recall": "past_work", "fix": "past_work", "how": "past_work",
+        "quirks": "past_work", "index": "search", "lease": "project",
         "undo": "undo", "rescue": "undo", "diff": "undo",
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
-        "config": "config", "price": "cost", "mcp": "serve", "demo": "serve",
+        "config": "config", "price": "cost", "mcp": "serve", "api": "api", "demo": "serve",
     },
     "Look after the data": {
         "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",

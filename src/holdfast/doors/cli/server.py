@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.network import is_loopback
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 
@@ -29,8 +30,16 @@ def run(
     ] = "",
     # For a process manager that hands over a listening socket.
     fd: Annotated[int, typer.Option("--fd", hidden=True)] = -1,
+    without_tls: Annotated[
+        bool, typer.Option("--without-tls", help="Beyond loopback without a certificate: a proxy in front has TLS.")
+    ] = False,
 ) -> None:
     """Serve until stopped. Any number of servers may share one database."""
+    if not (certificate or without_tls or fd >= 0 or is_loopback(host)):
+        raise CommandRefused(
+            f"tokens and prompts would cross the network in plain text: {host} is not loopback, and there is no certificate",
+            fix="Give --certificate and --key, or --without-tls if a proxy in front of it has TLS.",
+        )
     from holdfast_team.server.run import serve_team
 
     serve_team(_address(database), host, port, connections, certificate, key, fd, public_url)

@@ -1,7 +1,7 @@
 """`holdfast session …` and `holdfast who`: every session, and which of them needs you."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +11,12 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
+from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
 from holdfast.doors.cli import answered, render
 from holdfast.doors.cli.options import Json, OfThisProject
+from holdfast.doors.troubles import current_troubles
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -32,7 +34,7 @@ NEEDS = {
     "permission": "asks for permission",
     "question": "asks you something",
     "failed": "stopped with an error",
-    "interrupted": "was interrupted",
+    "interrupted": "was stopped by you",
     "stopped": "has finished its turn",
     "notified": "waits for input",
     "denied": "had its prompt denied",
@@ -47,9 +49,23 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Show every live session, those that wait for you first."""
-    answer = answered.view(json, "sessions.who")
+    answer = ask_who()
+    render.finish_as_json(json, answer)
+    for line in current_troubles():
+        render.warn(line)
+    show_live_sessions(answer)
+
+
+def ask_who() -> dict[str, Any]:
+    return {**client.ask_view("sessions.who"), "unrecorded": client.ask_view("sessions.unrecorded")}
+
+
+def show_live_sessions(answer: dict[str, Any]) -> None:
+    for line in unrecorded_lines(answer["unrecorded"], answer["now"]):
+        render.warn(line)
     if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
+        _show_survivors(answer)
         return
     table = render.plain_table("", "session", "project", "state", "since", "what")
     for row in answer["sessions"]:
@@ -57,6 +73,18 @@ def who(json: Json = False) -> None:
         table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
     render.out.print(table)
     render.hint(_count_line(answer))
+    _show_survivors(answer)
+
+
+def _show_survivors(answer: dict[str, Any]) -> None:
+    for one in answer["survivors"]:
+        render.warn(f"outlived session {session_alias(one['session'])}: {_survivor_text(one)}")
+
+
+def unrecorded_lines(found: list[dict[str, Any]], now: int) -> Iterator[str]:
+    for one in found:
+        program, folder, why = (render.clean_line(one[name], 200) for name in ("program", "cwd", "why"))
+        yield f"not recorded: {program} in {folder} (process {one['pid']}, since {time_ago(one['since'], now)}): {why}"
 
 
 def statusline(
@@ -70,7 +98,7 @@ def statusline(
         json,        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
-    print(shown["text"])
+    print(" · ".join(part for part in (shown["text"], *current_troubles()[:1]) if part))
 
 
 def json_from_stdin() -> dict[str, Any]:
@@ -235,6 +263,7 @@ def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) ->
 
 def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
     state = row["end"] or "ended" if row["state"] == "ended" else row["state"]
+    state += f", {render.counted(len(row['let_through']), 'gate')} let through" if row["let_through"] else ""
     name = Path(row["project"]).name or row["project"]
     return (
         Text(render.clean_line(row["alias"], 12), style="cyan"),
@@ -266,11 +295,19 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _state_text(answer: dict[str, Any]) -> str:
-    # The end is shown already; the rest follows it.
-    imported = str(answer["detail"]).startswith("import")
-    words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
-    ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
+    ended = f" ({answer['end']})" if answer["end"] else ""
     return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+
+
+def _gates_text(answer: dict[str, Any]) -> str:
+    let_through = f"its stop was let through with open requirements: {', '.join(answer['let_through'])}"
+    opened = f"open: {', '.join(answer['gates'])}" if answer["gates"] else ""
+    return "; ".join(filter(None, (opened, let_through if answer["let_through"] else ""))) or "none open"
+
+
+def _survivor_text(one: dict[str, Any]) -> str:
+    ports = f" on port {', '.join(map(str, one['ports']))}" if one["ports"] else ""
+    return f"process {one['pid']}{ports}: {render.clean_line(one['command'], 100)}"
 
 
 def _tokens_text(answer: dict[str, Any]) -> str:
@@ -325,11 +362,12 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("state", _state_text),
     ("started", lambda one: f"{time_ago(one['started_at'], one['now'])} ({one['origin'] or 'unseen'})"),
     ("process", lambda one: f"{one['process']['name']} {one['process']['pid']}" if one["process"] else "not known"),
+    ("left over", lambda one: "; ".join(map(_survivor_text, one["survivors"]))),
     ("work", lambda one: ", ".join(render.counted(one[name], *words) for name, *words in WORK if one[name])),
     ("duration", lambda one: format_duration(one["duration_ms"])),
     ("tokens", _tokens_text),
     ("cost", _cost_text),
-    ("gates", lambda one: f"open: {', '.join(one['gates'])}" if one["gates"] else "none open"),
+    ("gates", lambda one: _gates_text(one)),
     ("subagents", lambda one: str(one["lanes_seen"] or "")),
     ("from", lambda one: f"{one['parent']} ({one['parent_reason']})" if one["parent"] else ""),
     ("to", lambda one: ", ".join(one["children"])),

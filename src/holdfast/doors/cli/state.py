@@ -1,5 +1,6 @@
 """`holdfast state …` and `holdfast resolve`: what is true of this project, now or then, loading only what that needs."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -18,10 +19,8 @@ At = Annotated[
 ]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
 LARGEST = 1 << 20
-# In seconds; the first look at a large repository takes longer than one that only checks for changes.
-PATIENCE_S, QUICK_PATIENCE_S = 30.0, 0.5
-FRESH_MS = 100
-"""A look this recent is shown as it is; otherwise the project is looked at first."""
+PATIENCE_S = 30.0
+"""The first look at a large repository takes long."""
 
 
 def register(root: typer.Typer) -> None:
@@ -60,34 +59,29 @@ def refresh(json: Json = False) -> None:
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
-    """A view of the project after a look at it, unless the look takes too long."""
+    """A view of the project, which looks at it. What the look found is recorded afterwards."""
     answer: dict[str, Any] = client.ask_view(name, **args)
-    if _age_ms(answer) > FRESH_MS:
+    if not answer["looked_at"]:
         # A project never looked at has nothing to show: its first look is awaited.
-        seen_before = answer["looked_at"] > 0
-        try:
-            _refresh_project(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
-        except CommandRefused:
-            return answer
-        # A look that found nothing new confirms the state now.
-        answer = {**client.ask_view(name, **args), "looked_at": time.time() * 1000}
+        with contextlib.suppress(CommandRefused):
+            _refresh_project()
+            answer = client.ask_view(name, **args)
+    elif answer["news"] or not answer["current"]:
+        client.run_command("project.look", quick=True)
     return answer
-
-
-def _age_ms(answer: dict[str, Any]) -> float:
-    return time.time() * 1000 - float(answer.get("looked_at") or 0)
 
 
 def as_of(answer: dict[str, Any]) -> str:
     """A line with the age of the state, if it could not be looked at now."""
-    if _age_ms(answer) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not answer.get("looked_at"):
+    if answer["current"] or not answer["looked_at"]:
         return ""
-    return f"# As of {time.strftime('%H:%M:%S', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
+    clock = time.strftime("%H:%M:%S", time.localtime(answer["looked_at"] / 1000))
+    return f"# As of {clock}: a look took too long, files may have changed since.\n"
 
 
-def _refresh_project(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
-    client.run_command("project.look", quick=quick)
-    deadline = time.monotonic() + patience_s
+def _refresh_project() -> None:
+    client.run_command("project.look", quick=False)
+    deadline = time.monotonic() + PATIENCE_S
     while (progress := client.ask_view("project.looking"))["waiting"]:
         if progress["error"]:
             raise CommandRefused(
@@ -95,7 +89,7 @@ def _refresh_project(patience_s: float = PATIENCE_S, *, quick: bool = False) -> 
             )
         if time.monotonic() > deadline:
             raise CommandRefused(
-                f"the look at the project took more than {patience_s:.0f} s", fix="It continues in the background."
+                f"the look at the project took more than {PATIENCE_S:.0f} s", fix="It continues in the background."
             )
         time.sleep(0.02)
 

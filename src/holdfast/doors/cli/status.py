@@ -8,10 +8,12 @@ import typer
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.core.errors import DaemonUnreachable, HoldfastError
-from holdfast.core.times import format_bytes, time_ago
-from holdfast.doors.cli import installing, memory, render
+from holdfast.core.errors import DaemonUnreachable
+from holdfast.core.times import format_bytes, now_ms, time_ago
+from holdfast.doors.cli import installing, render
 from holdfast.doors.cli.options import Json
+from holdfast.doors.cli.sessions import unrecorded_lines
+from holdfast.doors.troubles import daemon_obstacle, trouble_lines
 from holdfast.setup.install import hooks
 
 
@@ -37,10 +39,8 @@ def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
     answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
-    meter, kept = (_model_meter(), _kept_versions()) if pid else ({}, {})
-    installed = installing.where_installed()
-    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
-    fields["undo"] = kept
+    installed, kept = installing.where_installed(), _kept_versions() if pid else {}
+    fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "undo": kept}
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
     if answer:
@@ -48,9 +48,7 @@ def status(json: Json = False) -> None:
     if kept:
         render.out.print(versions_line(kept))
     render.out.print(_hooks_line(installed))
-    if any(meter.get(name) for name in ("used", "waiting")) or meter.get("use", "off") != "off":
-        render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in (*_warnings(answer, meter), *versions_warnings(kept)):
+    for warning in (*_warnings(answer), *versions_warnings(kept)):
         render.warn(warning)
     if obstacle:
         raise typer.Exit(1)
@@ -65,13 +63,12 @@ def _status_or_obstacle() -> tuple[dict[str, Any], str]:
     return answer or ({} if obstacle else _ask_status()), obstacle
 
 
-def _warnings(answer: dict[str, Any], meter: dict[str, Any]) -> Iterator[str]:
+def _warnings(answer: dict[str, Any]) -> Iterator[str]:
     yield from status_warnings(answer)
     yield from _gate_attention(answer.get("pid", 0))
+    yield from _unrecorded(answer.get("pid", 0))
     for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project())):
         yield render.clean_line(line, 400)
-    if meter.get("error"):
-        yield f"model: {meter['error']}"
 
 
 def _show_store(answer: dict[str, Any]) -> None:
@@ -87,7 +84,7 @@ def _kept_versions() -> dict[str, Any]:
     try:
         value: dict[str, Any] = client.ask_view("workspace.status") if client.running_pid() else {}
         return value
-    except HoldfastError:
+    except (client.Refused, DaemonUnreachable):
         return {}
 
 
@@ -118,31 +115,6 @@ def _ask_status() -> dict[str, Any]:
         return {}
 
 
-def daemon_obstacle() -> str:
-    """Why no daemon can start, and what that means; empty if one can, or nothing was ever stored."""
-    from holdfast.app import database_path, open_settings
-    from holdfast.daemon.failures import failing_since
-    from holdfast.daemon.obstacles import find_obstacle
-
-    paths = client.state_paths()
-    if not paths.state.is_symlink() and not paths.state.exists():
-        return ""
-    reason = find_obstacle(paths, database_path(paths, open_settings()))
-    if not reason and paths.failed.exists():
-        # The cause of the last failure may be gone.
-        try:
-            client.start_daemon()
-        except HoldfastError as error:
-            reason = error.problem
-    if not reason:
-        return ""
-    since = failing_since(paths)
-    when = f" (since {time_ago(since)})" if since else ""
-    return (
-        f"not running and cannot start: {render.clean_line(reason, 400)}{when}; hooks are spooled; gates are not asked"
-    )
-
-
 def restored_line(restored: dict[str, Any]) -> str:
     name = Path(restored["backup"]).name or "what could be read"
     by = "" if restored["asked"] else ", after damage"
@@ -157,12 +129,11 @@ def _gate_attention(pid: int) -> list[str]:
         return []
 
 
-def _model_meter() -> dict[str, Any]:
+def _unrecorded(pid: int) -> list[str]:
     try:
-        value: dict[str, Any] = client.ask_view("memory.meter")
-        return value
+        return list(unrecorded_lines(client.ask_view("sessions.unrecorded"), now_ms())) if pid else []
     except client.Refused:
-        return {}  # a daemon of an older version
+        return []
 
 
 def _daemon_line(pid: int, answer: dict[str, Any], obstacle: str) -> str:
@@ -195,14 +166,6 @@ def bodies_line(bodies: dict[str, Any]) -> str:
     return "encrypted at rest" if bodies["wanted"] else "not encrypted at rest"
 
 
-def _bodies_warnings(bodies: dict[str, Any]) -> list[str]:
-    lines = [bodies["problem"]] if bodies.get("problem") else []
-    lines += [client.JOURNAL_WAITS] if bodies.get("journal_waits") else []
-    if bodies.get("unreadable"):
-        lines.append(f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring")
-    return lines
-
-
 def _hooks_line(installed: list[dict[str, Any]]) -> str:
     if not installed:
         return "hooks    in no agent yet"
@@ -210,17 +173,9 @@ def _hooks_line(installed: list[dict[str, Any]]) -> str:
 
 
 def status_warnings(answer: dict[str, Any]) -> list[str]:
-    counts = answer.get("counts", {})
     difference = client.version_difference(answer) if answer else ""
     lines = [f"{difference}: holdfast daemon restart"] if difference else []
-    lines += [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
-    lines += [
-        f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in answer.get("errors", {}).items()
-    ]
-    lines += _bodies_warnings(answer.get("bodies", {}))
-    lines += [f"being rebuilt from the log: {name}" for name in answer.get("asleep", ())]
-    lines += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
-    return lines + list(answer.get("notices", ()))
+    return [*lines, *trouble_lines(answer), *answer.get("notices", ())]
 
 
 def next_step(answer: dict[str, Any], installed: bool) -> str:

@@ -75,7 +75,7 @@ def _problems(answer: dict[str, Any]) -> Iterator[str]:
     if answer["waiting"]:
         yield f"{answer['waiting']} bytes wait in the spool"
     if answer["journal_waits"]:
-        yield f"{client.JOURNAL_WAITS}: the missing events may be there."
+        yield "Hooks wait in the encrypted journal for the keyring: the missing events may be there."
 
 
 def _chain_sentence(chain: dict[str, Any]) -> str:

@@ -31,6 +31,7 @@ from holdfast_team.core import Upstream
 from holdfast_team.identity import identify_project
 from holdfast_team.membership import (
     COPIED,
+    REVOKED,
     ForwarderStatus,
     Membership,
     TeamConnection,
@@ -82,9 +83,10 @@ def join(
     """Join this machine to a team. Shows what would leave it, and asks first."""
     paths, address = client.state_paths(), check_url(url)
     files = TeamFiles(paths)
-    # A copied state folder joins again, under an id of its own.
-    copied = files.status().state == COPIED
-    if files.membership() and not copied:
+    # A copied state folder joins again under an id of its own; a revoked machine, with a new code.
+    state = files.status().state
+    copied = state == COPIED
+    if files.membership() and state not in (COPIED, REVOKED):
         raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
     chosen = _parse_level(level)
     client.start_daemon()

@@ -85,7 +85,9 @@ class SearchCode(Paged, kw_only=True):
 
 
 class SearchHistory(Paged, kw_only=True):
-    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    """An error text may be long."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=100_000)]
     tool: Text = ""
     file: Text = ""
     failed: bool = False
@@ -188,14 +190,24 @@ KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LO
 
 
 def show_state(_args: Arguments, context: Context) -> Answer:
-    document = context.view("project.state")["document"]
-    return Answer("\n".join(_state_lines(document)), {name: document[name] for name in KEPT if name in document})
+    answer = context.view("project.state")
+    document = answer["document"]
+    return Answer(
+        "\n".join(_state_lines(document, _as_of(answer))), {name: document[name] for name in KEPT if name in document}
+    )
 
 
-def _state_lines(document: dict[str, Any]) -> Iterator[str]:
+def _as_of(answer: dict[str, Any]) -> str:
+    """Empty if it was looked at for this answer."""
+    if answer["current"]:
+        return ""
+    return f"as of {date_of(answer['looked_at']) or 'unknown'}; files may have changed since"
+
+
+def _state_lines(document: dict[str, Any], as_of: str) -> Iterator[str]:
     now = document["CURRENT_STATE"]
     tests = now["tests"]
-    yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
+    yield f"project: {document['PROJECT']} | {as_of or 'as of now'}"
     yield from _git_lines(now["git"])
     counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
     yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
@@ -244,7 +256,7 @@ def _memory_row(doc: dict[str, Any]) -> Row:
 
 
 def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
-    statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
+    statements = context.view("memory.around", id=args.id, limit=args.limit, by="agent")["said"]
     return page_answer(_said_row(one["id"], one) for one in statements)
 
 
@@ -259,7 +271,7 @@ def _kind_name(kind: str) -> str:
 
 
 def show_memory(args: MemoryId, context: Context) -> Answer:
-    doc = context.view("memory.show", id=args.id)
+    doc = context.view("memory.show", id=args.id, by="agent")
     evidence = [_said_row(f"e{one['seq']}", one) for one in doc["evidence"]]
     row, origin, replaced_by = _memory_row(doc), doc.get("origin", ""), doc.get("superseded_by", "")
     data = {**msgspec.to_builtins(row), "by": origin, "files": doc.get("files", [])}
@@ -298,7 +310,10 @@ def _gate_row(gate: dict[str, Any]) -> Row:
 
 
 def list_tasks(args: Paged, context: Context) -> Answer:
-    return _slice_rows(map(_task_row, context.view("project.tasks")["tasks"]), args, "No open tasks are known.")
+    answer = context.view("project.tasks")
+    listed = _slice_rows(map(_task_row, answer["tasks"]), args, "No open tasks are known.")
+    listed.text += f"\n({_as_of(answer)})" if _as_of(answer) else ""
+    return listed
 
 
 def _task_row(task: dict[str, Any]) -> Row:
@@ -390,6 +405,14 @@ def _symbol_rows(answer: dict[str, Any]) -> list[Row]:
 
 
 def search_history(args: SearchHistory, context: Context) -> Answer:
+    """`recall`, `fix ERROR TEXT` and `how KIND` are lookups, as on the command line."""
+    match args.query.split(maxsplit=1):
+        case ["recall"]:
+            return _recall(context)
+        case ["fix", error]:
+            return _fixes(error, context)
+        case ["how", kind]:
+            return _proven_commands(kind.strip(), context)
     criteria = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
     answer = context.view(
         "log.history", **criteria, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
@@ -400,6 +423,45 @@ def search_history(args: SearchHistory, context: Context) -> Answer:
         for hit in answer["hits"]
     ]  # fmt: skip
     return _slice_rows(rows, args, "No results.")
+
+
+def _recall(context: Context) -> Answer:
+    answer = context.view("memory.recall")
+    return page_answer([Row(answer["session"], text=answer["text"])] if answer["text"] else [], "", NO_MORE, whole=True)
+
+
+def _fixes(error: str, context: Context) -> Answer:
+    rows = [
+        Row(
+            f"e{one['seq']}",
+            date_of(one["at"]),
+            "worked" if one["worked"] else "not resolved",
+            "fix",
+            _fix_text(one),
+            one["session"],
+        )
+        for one in context.view("memory.fix", text=error)["found"]
+    ]
+    return page_answer(rows, "", "This error is not on record here.", whole=True)
+
+
+def _fix_text(one: dict[str, Any]) -> str:
+    steps = [f"`{one['command']}`: {one['line']}", *(f"then {step}" for step in one["followed"])]
+    return "\n".join([*steps, f"worked: `{one['worked']}`"] if one["worked"] else steps)
+
+
+def _proven_commands(kind: str, context: Context) -> Answer:
+    rows = [
+        Row(
+            one["command"],
+            date_of(one["at"]),
+            f"passed {one['passed']}, failed {one['failed']}",
+            kind,
+            f"in {one['dir']}",
+        )
+        for one in context.view("memory.how", kind=kind)["commands"]
+    ]
+    return page_answer(rows, "", f"No {kind} run that passed is known here.")
 
 
 def _short_date(at: Any) -> str:
@@ -430,23 +492,23 @@ class Tool(msgspec.Struct, frozen=True):
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("memory_search", "What was said and decided. Search before you ask.",
+        Tool("memory_search", "What was said and decided here.",
              SearchMemory, search_memory),
         Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
         Tool("memory_details", "One memory with its evidence.", MemoryId, show_memory),
-        Tool("memory_add", "Note what later sessions must know. Your user's exact words count at once, yours once kept.",
+        Tool("memory_add", "Note for later sessions. Your user's exact words count at once, yours once kept.",
              AddMemory, add_memory, ADDS),
         Tool("gates", "What must be done first, and how.", Paged, list_gates),
         Tool("tasks", "Open tasks, most urgent first.", Paged, list_tasks),
         Tool("state", "Branch, changes, tests, blockers now.", Arguments, show_state),
         Tool("leases", "Who holds which shared thing.", Paged, list_leases),
-        Tool("lease_acquire", "Hold a shared thing (a port) for a while.",
+        Tool("lease_acquire", "Hold a shared thing, as a port.",
              AcquireLease, acquire_lease_tool, ADDS),
         Tool("lease_release", "Give a lease back.", ReleaseLease, release_lease_tool, ADDS),
         Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
         Tool("uat_show", "One UAT run: steps, problems.", ShowRun, show_run),
         Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",
              SearchCode, search_code),
-        Tool("history", "What past sessions did.", SearchHistory, search_history),
+        Tool("history", "Past sessions; or: recall, fix ERROR, how test|lint|build.", SearchHistory, search_history),
     )
 }  # fmt: skip

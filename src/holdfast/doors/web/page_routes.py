@@ -15,7 +15,9 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
+from holdfast.doors.troubles import current_troubles
 from holdfast.doors.web.api_answers import UNAVAILABLE
+from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.pages import Pages
 from holdfast.doors.web.permissions import Permission, Routes
 from holdfast.doors.web.screen import Screen, Visit
@@ -100,6 +102,7 @@ class RenderedPages:
             "query": visit.query,
             "head": head,
             "waits": _count_waiting(visit),
+            "troubles": troubles(),
         }
         try:
             return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
@@ -116,6 +119,9 @@ class RenderedPages:
         if status and (difference := version_difference(status, "the dashboard")):
             return Broken(difference, fix="Run: holdfast daemon restart")
         return Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
+
+
+troubles = Cached(current_troubles, 5.0)
 
 
 def _count_waiting(visit: Visit) -> int:

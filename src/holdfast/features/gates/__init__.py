@@ -25,6 +25,8 @@ COMMANDS = {
     "accept": person("accepting looser rules", delegable=True),
     "keep": ANYONE,
 }
+HOLD = "hold"
+"""Asked by git's own hooks."""
 VIEWS = ("attention", "status", "list", "presets", "verify", "explain", "replay", "places", "codes", "refused")
 
 _table = partial(lazy_table, __name__)
@@ -32,7 +34,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=8,
+    version=9,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=live_keys,
@@ -47,8 +49,8 @@ FEATURE = Feature(
     enrich=observe_event,
     enriches=OBSERVED,
     content_parts=content_parts,
-    commands=_table("commands", "COMMANDS", COMMANDS),
-    authority=COMMANDS,
+    commands={**_table("commands", "COMMANDS", COMMANDS), HOLD: lazy_function(__name__, "git_holds", "hold")},
+    authority={**COMMANDS, HOLD: ANYONE},
     surroundings=lazy_function(__name__, "commands", "surroundings"),
     after_restore=lazy_function(__name__, "restores", "after_restore"),
     views=_table("views", "VIEWS", VIEWS),

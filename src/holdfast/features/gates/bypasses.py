@@ -50,11 +50,18 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     # Rules that showed were judged before the call; only the others can have been bypassed. A rule that only shows
     # because a file was written meanwhile did not show then.
     shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
+    passed = passed_in(checker.session, data.call)
     for rule in settings.rules:
-        what = _unseen(checker.session, rule, event, data) if rule.name not in shown else ""
+        what = "" if rule.name in shown | passed else _unseen(checker.session, rule, event, data)
         if what and not rule.kind.lets_through(checker, rule):
             payload = GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
             yield derived_event(event, payload)
+
+
+def passed_in(session: GateSession, call: str) -> set[str]:
+    """Requirements that were met when a hook of git asked, during this call."""
+    began = session.calls[call].began if call in session.calls else 0
+    return {name for name, at in session.passed.items() if began and at >= began}
 
 
 def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event:

@@ -11,6 +11,7 @@ from holdfast.core.caller import AgentProcess
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
+from holdfast.core.git_context import locate
 from holdfast.core.ids import session_alias
 from holdfast.core.kinds import JsonObject, Payload
 from holdfast.core.kinds.gates_events import (
@@ -119,7 +120,9 @@ def _full_session_id(call: Call, named: str) -> str:
 def locate_caller(call: Call, session: str) -> RequestContext:
     """The caller's place; a session's facts are stored under the folder where its agent started."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
-    repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
+    # Pages and scripts name only the folder.
+    around = {} if call.args.get("repo") else locate(call.project)
+    repo, branch = (str(call.args.get(name) or around.get(name) or "") for name in ("repo", "branch"))
     location = repo or call.project
     project = doc.project if doc.place == location else call.project
     return RequestContext(session, project, location, branch, call.now, doc.content)

@@ -150,7 +150,7 @@ _REFS: Mapping[str, Callable[[Event], Iterable[Ref]]] = {
     **dict.fromkeys(("gates.attempted", "daemon.started", "daemon.stopped"), lambda _event: (ATTENTION_REF,)),
     **dict.fromkeys(TEAM_RULES, lambda _event: (Ref(RULES, TEAM),)),
     "tool.started": _tool_started,
-    "gates.triggered": lambda event: (session_ref(event),),
+    **dict.fromkeys(("gates.triggered", "gates.held", "gates.passed"), lambda event: (session_ref(event),)),
     "gates.cleared": lambda event: (*_own_session(event), branch_ref(event)),
     "gates.pruned": _pruned_refs,
     "decision.made": _decision_refs,

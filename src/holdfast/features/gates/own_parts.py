@@ -72,7 +72,13 @@ def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
     part = _part_at(path, default_state_dir(), default_config_dir(), os.path.expanduser("~"))
     if part == ABOVE:
         return "hooks" if _removes(data) else ""
-    return part or ("hooks" if _is_about_hooks(event, data, path) else "")
+    return part or ("hooks" if _is_about_hooks(event, data, path) or _is_git_hook(path) else "")
+
+
+def _is_git_hook(path: str) -> bool:
+    """One that asks Holdfast before agents commit or push (`gate hooks on`)."""
+    name = path.rpartition("/")[2]
+    return name in ("reference-transaction", "pre-push") and "holdfast" in read_script(path)
 
 
 @lru_cache(1_000)

@@ -23,7 +23,7 @@ from holdfast.core.kinds.gates_events import (
 )
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.gates.bypasses import find_bypasses
+from holdfast.features.gates.bypasses import find_bypasses, passed_in
 from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.kinds.base import Finding
@@ -193,11 +193,10 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     if isinstance(event.data, ToolEndPayload) and event.data.exit_code:
         return
     checker = Checker(state, RequestContext.of(event))
-    names = [
-        rule.name
-        for rule in triggered_rules(settings, event)
-        if rule.scope == "single_use" and _is_used(checker, event, rule)
-    ]
+    passed = passed_in(checker.session, event.data.call) if isinstance(event.data, ToolEndPayload) else set()
+    shown = [rule for rule in triggered_rules(settings, event) if _is_used(checker, event, rule)]
+    done = [*shown, *(rule for rule in settings.rules if rule.name in passed and rule not in shown)]
+    names = [rule.name for rule in done if rule.scope == "single_use"]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
 

@@ -10,7 +10,7 @@ from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.memory.state import reducer as state
 
 _lazy = partial(lazy_function, __name__)
-"""Loaded on demand, because the index needs numpy and the model needs http."""
+"""Loaded on demand, because the index needs numpy."""
 
 COMMANDS = {
     "add": ANYONE,
@@ -20,12 +20,14 @@ COMMANDS = {
     "drop": person("dropping a candidate"),
     "forget": person("forgetting a memory"),
     "handoff": ANYONE,
+    "quirk_edit": person("editing a quirk"),
+    "quirk_forget": person("forgetting a quirk"),
 }
 """Words that an agent adds are its own, never the user's."""
 
 FEATURE = Feature(
     name="memory",
-    version=8,
+    version=9,
     subscribed_kinds=state.SUBSCRIBED_KINDS,
     documents=state.DOCUMENTS,
     keys=state.keys,
@@ -40,17 +42,24 @@ FEATURE = Feature(
     commands={
         **{name: _lazy("commands", name) for name in ("add", "pin", "promote", "keep", "drop", "forget")},
         "handoff": _lazy("commands", "hand_over"),
+        "quirk_edit": _lazy("commands", "edit_quirk"),
+        "quirk_forget": _lazy("commands", "forget_quirk"),
     },
     authority=COMMANDS,
-    views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
+    views={
+        **{
+            name: _lazy("views", name)
+            for name in ("search", "around", "show", "listed", "injected", "recall", "quirks")
+        },
+        "fix": _lazy("past_runs", "find_fix"),
+        "how": _lazy("past_runs", "how_to"),
+    },
     enqueue=policy.enqueue,
     enqueues_for=state.ENQUEUED_FOR,
     jobs={
         policy.FIND_FILES: _lazy("jobs", "find_files"),
-        policy.BATCH: _lazy("jobs", "batch"),
-        policy.ASK: _lazy("jobs", "ask_model"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
     },
-    schedule={policy.BATCH: policy.BATCH_EVERY_S, policy.KEEP_INDEX: policy.KEEP_EVERY_S},
+    schedule={policy.KEEP_INDEX: policy.KEEP_EVERY_S},
     settings=MemorySettings,
 )

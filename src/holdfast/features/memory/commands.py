@@ -12,10 +12,12 @@ from holdfast.core.feature import Call, CommandResult
 from holdfast.core.kinds import memory_events
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.policy import contradicted_ids, handoff, remembered_payload, superseded_ids
-from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.policy import handoff
+from holdfast.features.memory.policy.candidate import Candidate
+from holdfast.features.memory.policy.learn import contradicted_ids, remembered_payload, superseded_ids
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.state import documents, lookup
+from holdfast.features.memory.state.quirk_book import COMMAND, QUIRKS, Quirk, as_row, quirks_ref
 from holdfast.features.memory.state.words import files_in
 
 # As for a decision or rule that the user states in a prompt.
@@ -53,7 +55,7 @@ def _refuse_unknown_type(type_: str) -> None:
 def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
     """Return the author, the source, and whether a person must confirm. If agents may propose, a proposal counts as
     the user's only if the user is on record with these words."""
-    if not _by_agent(call):
+    if not lookup.is_agent(call):
         return documents.USER, (), False
     # Without the setting an agent's addition is stored but never injected (`is_injectable`).
     if not settings_or_default(call.settings).agent_proposes:
@@ -74,12 +76,6 @@ def _prompt_with(call: Call, quote: str) -> int:
         if not data.synthetic and " ".join(words) in " ".join(data.prompt.lower().split()):
             return event.seq
     return 0
-
-
-def _by_agent(call: Call) -> bool:
-    """If the settings require a code, an unidentified caller counts as the agent."""
-    unsure = not call.who.certain and call.surroundings().code_without_terminal
-    return call.who.is_agent or unsure or call.args.get("by") == "agent"
 
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
@@ -194,3 +190,30 @@ def hand_over(call: Call) -> CommandResult:
     # If another person continues, no session of this machine is informed.
     events = () if call.args.get("only_text") else (event,)
     return CommandResult(events, answer={"id": this, "session": session, "project": doc.project, "text": text})
+
+
+def edit_quirk(call: Call) -> CommandResult:
+    """What a person wrote is told from the first failure on, and no observation replaces it."""
+    quirk, place = _find_quirk(call)
+    instead = documents.one_line(str(call.args.get("text") or ""), COMMAND)
+    if not instead:
+        raise CommandRefused("say what to use instead", fix=f'For example: holdfast quirks edit {quirk.id} "use pnpm"')
+    event = _own_event(call, memory_events.QuirkEdited(id=quirk.id, repo=place, instead=instead))
+    return CommandResult((event,), answer={**as_row(quirk), "instead": instead, "edited": True})
+
+
+def forget_quirk(call: Call) -> CommandResult:
+    quirk, place = _find_quirk(call)
+    event = _own_event(call, memory_events.QuirkForgotten(id=quirk.id, repo=place))
+    return CommandResult((event,), answer={"id": quirk.id, "forgotten": True})
+
+
+def _find_quirk(call: Call) -> tuple[Quirk, str]:
+    wanted = str(call.args.get("id") or "").strip().strip("[]")
+    repo = lookup.repo_of_project(call, call.project)
+    for place in lookup.memory_places(call):
+        book = QUIRKS.load(call.reader, quirks_ref(place).key)
+        matches = [one for name, one in book.quirks.items() if wanted and name.startswith(wanted)] if book else []
+        if len(matches) == 1:
+            return matches[0], repo if place == repo else ""
+    raise CommandRefused(f"there is no quirk {wanted!r}", fix="See: holdfast quirks --all")

@@ -1,4 +1,4 @@
-"""Finds explicit requests to remember something in a person's own typed words.
+"""Finds requests, limits and corrections in a person's own typed words.
 
 Only phrases such as "from now on" or "remember that" count: on 740 real prompts a trained classifier was wrong nine
 times in ten.
@@ -15,6 +15,7 @@ from holdfast.core.text import INSTEAD
 LONGEST_PROMPT, MOST_LINES = 1_500, 12
 """A longer prompt contains pasted text, where "from now on" is somebody else's."""
 SHORTEST, LONGEST, MOST_REQUESTS = 2, 400, 4
+LONGEST_TYPED = 6_000
 REMOVED_MARK = "[redacted:"
 
 _FENCED = lazy_pattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
@@ -44,6 +45,24 @@ _ABOUT_ANSWERS = lazy_pattern(
 )
 
 
+_LIMIT = lazy_pattern(
+    r"\b(?:(?:do|did|does|should|would|must|can|is|was)(?:n'?t| not)|cannot|never|always|must|only|without|instead of|make sure|ensure"
+    r"|avoid|prefer|unless|not yet|no need|has to|have to|needs?(?: to)?|let'?s not|stop|leave|keep|skip|ignore|limit|at (?:most|least)"
+    r"|we (?:use|want|have no)|you (?:have no|may not)|i(?:'ll| will) do|i (?:want|need|prefer|like)|my \w+ (?:\w+ )?is"
+    r"|nicht|nur|immer|sin|solo|nunca)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = lazy_pattern(r"\.{2,}\s*|…\s*|;\s+")
+_CORRECTION = lazy_pattern(
+    rf"{_OPENING}(?:again,?\s+|i (?:said|told you)\s+)*(?:don'?t|do not|never|always|stop|we (?:don'?t|never|always|use)|use)\s+\S+",
+    re.IGNORECASE,
+)
+_MOMENTARY = lazy_pattern(
+    r"\b(?:yet|now|just|this|that|these|those|it|here|again|still|anything|any|today)\b", re.IGNORECASE
+)
+LONGEST_LIMIT, MOST_OF_PROMPT = 300, 8
+
+
 class Request(msgspec.Struct, frozen=True):
     type: str
     text: str
@@ -66,6 +85,21 @@ def own_sentences(prompt: str) -> Iterator[str]:
     for line in _FENCED.sub("\n", prompt).split("\n"):
         if not _NOT_TYPED.match(line):
             yield from (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(line) if sentence.strip())
+
+
+def limits_in(prompt: str) -> list[str]:
+    """What the person demands or rules out, word for word; of a prompt with pasted text only the lines they typed."""
+    clauses = (part.strip() for one in own_sentences(prompt[:LONGEST_TYPED]) for part in _CLAUSE_END.split(one))
+    typed = (one for one in clauses if len(one) <= LONGEST_LIMIT and not one.endswith("?"))
+    return [one for one in typed if _LIMIT.search(one) and INSTEAD not in one][:MOST_OF_PROMPT]
+
+
+def corrections_in(prompt: str) -> list[str]:
+    """Short sentences that correct the agent in general, not about the matter at hand."""
+    if len(prompt) > LONGEST_PROMPT or _holds_pasted_text(prompt):
+        return []
+    found = (one for one in own_sentences(prompt) if len(one) <= LONGEST and _CORRECTION.match(one))
+    return [one for one in found if not one.endswith("?") and not _MOMENTARY.search(one)][:MOST_REQUESTS]
 
 
 def _as_request(sentence: str) -> Request | None:

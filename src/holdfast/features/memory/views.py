@@ -12,12 +12,15 @@ from holdfast.core.feature import Call
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery
+from holdfast.core.text import estimate_tokens
 from holdfast.features.memory.index.catalogue import Entry, Hit, open_catalogue
 from holdfast.features.memory.policy import has_expired
+from holdfast.features.memory.policy.compaction import recall_text
+from holdfast.features.memory.policy.handoff import gate_names
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.state import documents, lookup
-from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
 from holdfast.features.memory.state.lookup import text_of
+from holdfast.features.memory.state.quirk_book import QUIRKS, as_row, quirks_ref
 from holdfast.features.memory.state.session_state import memory_contexts
 
 # Characters of a text in a list.
@@ -103,6 +106,7 @@ def _hit_observations(call: Call, hit: Hit) -> Iterator[documents.Observation]:
 def around(call: Call) -> dict[str, Any]:
     """What was said before and after, in the same session."""
     item = lookup.find_memory_or_event(call)
+    _refuse_candidate(call, item)
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
@@ -115,7 +119,21 @@ def around(call: Call) -> dict[str, Any]:
     # One more than requested: the moment itself is among them.
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
-    return {"session": session, "said": [_said_fields(event) for event in (*before, *after)]}
+    said = (event for event in (*before, *after) if not _is_waiting(call, event))
+    return {"session": session, "said": [_said_fields(event) for event in said]}
+
+
+def _refuse_candidate(call: Call, item: Event | documents.Observation) -> None:
+    """What waits for a person reaches no agent."""
+    if isinstance(item, documents.Observation) and item.status in HIDDEN and lookup.is_agent(call):
+        raise CommandRefused(f"{item.id} waits for a person", fix=lookup.FIX)
+
+
+def _is_waiting(call: Call, event: Event) -> bool:
+    if not isinstance(event.data, RememberedPayload):
+        return False
+    doc = documents.OBSERVATION.load(call.reader, documents.observation_ref(event.data.id).key)
+    return doc is not None and doc.status in HIDDEN
 
 
 def _said_fields(event: Event) -> dict[str, Any]:
@@ -126,6 +144,7 @@ def _said_fields(event: Event) -> dict[str, Any]:
 
 def show(call: Call) -> dict[str, Any]:
     item = lookup.find_memory_or_event(call)
+    _refuse_candidate(call, item)
     if isinstance(item, Event):
         return {
             "id": f"e{item.seq}", "kind": item.kind, "text": text_of(item), "session": item.session,
@@ -156,6 +175,8 @@ def _evidence_fields(event: Event) -> dict[str, Any]:
 def listed(call: Call) -> dict[str, Any]:
     """Newest first."""
     limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or documents.ACTIVE)
+    if status in HIDDEN and lookup.is_agent(call):
+        raise CommandRefused("candidates are for a person to see", fix="Your person runs: holdfast memory review")
     observations = [
         doc
         for project in lookup.memory_places(call) or [""]
@@ -187,14 +208,22 @@ def _injection_rows(event: Event) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def meter(call: Call) -> dict[str, Any]:
-    """What the model cost today and before, and what waits for it; zero if none is enabled."""
-    model = settings_or_default(call.settings).model
-    waiting = [queue for _, queue in QUEUE.list(call.reader, status=WAITING, limit=MOST)]
-    failing = [queue for queue in waiting if queue.error]
-    return {
-        "use": model.use, "name": model.name, "url": model.url,
-        **meter_view(METER.load(call.reader, METER_REF.key), call.now, model.daily_tokens),
-        "waiting": sum(queue.waiting for queue in waiting), "error": failing[0].error if failing else "",
-        "next_at": min((queue.next_at for queue in failing), default=0),
-    }  # fmt: skip
+def recall(call: Call) -> dict[str, Any]:
+    """Request, limits and exact commands of one session, as a compaction would put them back."""
+    session = str(call.args.get("session") or call.session or lookup.newest_session(call))
+    doc = documents.SESSION.load(call.reader, documents.session_ref(session).key) if session else None
+    if doc is None:
+        raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
+    gates = gate_names(documents.SESSION_GATES.load(call.reader, session))
+    text = recall_text(
+        msgspec.structs.replace(doc, summary=""), gates, settings_or_default(call.settings), compacted=False
+    )
+    return {"session": session, "project": doc.project, "text": text, "tokens": estimate_tokens(text)}
+
+
+def quirks(call: Call) -> dict[str, Any]:
+    """Of this project's repository, the most frequent first."""
+    books = (QUIRKS.load(call.reader, quirks_ref(place).key) for place in lookup.memory_places(call))
+    every = [quirk for book in books if book for quirk in book.quirks.values()]
+    rows = [as_row(quirk) for quirk in sorted(every, key=lambda one: (-len(one.sessions), -one.at))]
+    return {"quirks": [row for row in rows if row["known"] or call.args.get("all")]}

@@ -19,7 +19,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="project",
-    version=4,
+    version=5,
     subscribed_kinds=policy.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=events.keys,

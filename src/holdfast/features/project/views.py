@@ -21,6 +21,7 @@ from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
+from holdfast.features.project.looking import Looked, look_now, recorded_state
 from holdfast.features.project.origins import show_origin
 from holdfast.features.project.state import (
     ALL,
@@ -44,13 +45,10 @@ def _project_root(call: Call) -> str:
     return str(call.args.get("project") or call.project)
 
 
-def _asked_project(call: Call) -> Project:
-    return load_project(call.reader, _project_root(call))
-
-
-def _looked_at(doc: Project) -> int:
-    """When a look last found something new: later looks that found nothing are not in the log."""
-    return doc.looked.get("git", 0)
+def _asked_project(call: Call) -> Looked:
+    """`recorded`: without a look, for lists of many projects."""
+    root = _project_root(call)
+    return recorded_state(call, root) if call.args.get("recorded") else look_now(call, root)
 
 
 # ── the document ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,10 +60,11 @@ def show_state(call: Call) -> Fields:
         doc, now = _document_then(call, str(call.args["at"]))
         if not doc.at:
             raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
+        looked = Looked(doc, doc.looked.get("git", 0), is_current=False)
     else:
-        doc, now = tasks_at(_asked_project(call), call.now), call.now
-    document = project_document(doc, now)
-    more = {"root": doc.project, "open": len(doc.tasks), "looked_at": _looked_at(doc)}
+        looked, now = _asked_project(call), call.now
+    document = project_document(looked.doc, now)
+    more = {"root": looked.doc.project, "open": len(looked.doc.tasks), **looked.fields()}
     return {"document": document, "text": document_text(document), **more}
 
 
@@ -100,12 +99,12 @@ def diff_states(call: Call) -> Fields:
 
 def _state_at(call: Call, name: str) -> tuple[Project, int]:
     when = str(call.args.get(name) or "now")
-    return (_asked_project(call), call.now) if when == "now" else _document_then(call, when)
+    return (_asked_project(call).doc, call.now) if when == "now" else _document_then(call, when)
 
 
 def migrate_state(call: Call) -> Fields:
     """An old state, read already, as v4. What is observed here now fills in what v3 never knew."""
-    state, doc = call.args.get("state"), _asked_project(call)
+    state, doc = call.args.get("state"), _asked_project(call).doc
     if not isinstance(state, dict):
         raise CommandRefused("a state is a mapping of sections")
     document = old_formats.as_v4(state)
@@ -119,14 +118,15 @@ def migrate_state(call: Call) -> Fields:
 
 def list_tasks(call: Call) -> Fields:
     """Open tasks, the most pressing first, each with why it is there and when it is done."""
-    doc = tasks_at(_asked_project(call), call.now)
+    looked = _asked_project(call)
+    doc = looked.doc
     return {
         "project": doc.name,
         "root": doc.project,
         "known": doc.git.was_read,
         "tasks": [_shown_task(one) for one in doc.tasks],
         "sections": SECTIONS,
-        "looked_at": _looked_at(doc),
+        **looked.fields(),
     }
 
 
@@ -137,19 +137,19 @@ def _shown_task(task: Task) -> Fields:
 
 def show_task(call: Call) -> Fields:
     task_id = str(call.args.get("id") or "")
-    doc = tasks_at(_asked_project(call), call.now)
-    looked_at = {"looked_at": _looked_at(doc)}
+    looked = _asked_project(call)
+    doc = looked.doc
     if task := next((one for one in doc.tasks if one.id == task_id), None):
-        return {**_shown_task(task), "open": True, **looked_at}
+        return {**_shown_task(task), "open": True, **looked.fields()}
     if line := next((line for line in doc.history if line.task_id == task_id), None):
-        return {"id": task_id, "open": False, "summary": line.summary, "done_at": line.timestamp, **looked_at}
+        return {"id": task_id, "open": False, "summary": line.summary, "done_at": line.timestamp, **looked.fields()}
     raise CommandRefused(f"there is no task {task_id!r}", fix="See: holdfast task list")
 
 
 def next_task(call: Call) -> Fields:
     listed = list_tasks(call)
     tasks = listed["tasks"]
-    more = {"left": len(tasks), "known": listed["known"], "looked_at": listed["looked_at"]}
+    more = {"left": len(tasks), **{name: listed[name] for name in ("known", "looked_at", "current", "news")}}
     return {"task": tasks[0] if tasks else None, **more}
 
 
@@ -162,7 +162,7 @@ def look_progress(call: Call) -> Fields:
     return {
         "waiting": sum(not job["dead"] for job in waiting),
         "error": error,
-        "known": _asked_project(call).git.was_read,
+        "known": load_project(call.reader, root).git.was_read,
     }
 
 

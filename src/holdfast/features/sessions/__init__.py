@@ -9,13 +9,16 @@ from holdfast.features.sessions.jobs import process_turns, read_failures, read_t
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
+from holdfast.features.sessions.views.activity import daily_activity
 
 WATCH = "sessions.watch"
 WATCH_SECONDS = 5.0
+UNRECORDED = "sessions.unrecorded"
+UNRECORDED_SECONDS = 15.0
 
 FEATURE = Feature(
     name="sessions",
-    version=10,
+    version=11,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -47,7 +50,8 @@ FEATURE = Feature(
         "overview": views.session_overview,
         "outline": lazy_function(__name__, "views.outline", "outline"),
         "moment": lazy_function(__name__, "views.outline", "moment"),
-        "activity": views.daily_activity,
+        "unrecorded": lazy_function(__name__, "unrecorded", "list_unrecorded"),
+        "activity": daily_activity,
         "statusline": views.statusline,
         "export": lazy_function(__name__, "views.export", "export"),
         "table": lazy_function(__name__, "views.table", "table"),
@@ -55,6 +59,7 @@ FEATURE = Feature(
     },
     jobs={
         WATCH: recovery.keep_watch,
+        UNRECORDED: lazy_function(__name__, "unrecorded", "report_unrecorded"),
         policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
         READ_USAGE: process_turns.read_usage,
@@ -67,7 +72,7 @@ FEATURE = Feature(
         read_failures.READ: read_failures.read_failures,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
-    schedule={WATCH: WATCH_SECONDS},
+    schedule={WATCH: WATCH_SECONDS, UNRECORDED: UNRECORDED_SECONDS},
     quick=frozenset((read_transcripts.READ_EXIT, read_transcripts.READ_ANSWER, read_failures.READ)),
     settings=SessionsSettings,
 )

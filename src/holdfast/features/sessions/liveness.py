@@ -1,5 +1,6 @@
 """Is the agent's process alive? Its id, its start time and the boot it belongs to decide, never a timeout."""
 
+import os
 import time
 from math import inf
 from typing import TYPE_CHECKING
@@ -96,6 +97,16 @@ def is_alive(process: AgentProcess) -> bool | None:
     except OSError:
         return None
     return running is not None and running.start == process.start
+
+
+def has_lost_terminal(hook_parent: int, start: int) -> bool:
+    """Whether the agent's terminal was closed under it. False where that cannot be known."""
+    agent = agent_above(hook_parent, start)
+    try:
+        streams = [os.readlink(f"/proc/{agent.pid}/fd/{n}") for n in range(3)] if agent else []  # noqa: PTH115 - not a file's name
+    except OSError:
+        return False
+    return any(name.startswith("/dev/pts/") and name.endswith(" (deleted)") for name in streams)
 
 
 def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:

@@ -11,12 +11,12 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import READ_USAGE, Job
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, HookPayload
-from holdfast.core.kinds.agent_events import SessionStarted
+from holdfast.core.kinds.agent_events import SessionEnded, SessionStarted
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.times import DAY, HOUR, format_duration
 from holdfast.features.sessions.jobs import read_failures, read_transcripts
 from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
-from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
+from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup, has_lost_terminal
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import (
     CLOSES_TURN,
@@ -49,6 +49,9 @@ _PROCESSES = ProcessLookup()
 _SUBAGENTS = SubagentWatch()
 
 
+UNTOLD_REASONS = ("", "other")
+
+
 def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     """Before the answer leaves: an agent that is killed right after it is known, and decisions depend on the subagent, where
     the agent does not name it."""
@@ -58,6 +61,8 @@ def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
         return False
     _SUBAGENTS.assign_lane(event)
     data.process = _PROCESSES.identify((event.agent, event.session), event.kind, data, event.at)
+    if isinstance(data, SessionEnded) and data.pid and data.reason in UNTOLD_REASONS:
+        data.terminal_closed = has_lost_terminal(data.pid, data.pid_start)
     return False
 
 
@@ -129,7 +134,7 @@ def _other_sessions(state: State, event: Event) -> Iterator[Session]:
 def _left_open(state: State, event: Event, session: Session, label: str) -> Iterator[str]:
     """Only what was left open."""
     summary = SUMMARY.get(state, session.id)
-    cut_off = session.status == COMPLETED and session.reason in ("process-gone", "stale")
+    cut_off = session.reason in ("process-gone", "stale") and session.at_end != "answered"
     left = summary.open[:3] if summary else []
     if left or cut_off:
         how = f", cut off ({session.reason})" if cut_off else ""

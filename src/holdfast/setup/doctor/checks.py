@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -141,15 +141,15 @@ def _check_store() -> Iterator[Finding]:
     limit = _open_settings().for_project("")["store"].size_warn_mb
     if difference := client.version_difference(answer):
         yield Finding(difference, "holdfast daemon restart", _restart_daemon)
-    if answer["refusing"]:
-        yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
     if answer["store_bytes"] > limit << 20:
         yield Finding(f"the store is {format_bytes(answer['store_bytes'])}", "holdfast config set store.body_days 30")
-    if answer["counts"].get("dead_jobs"):
-        yield Finding(f"{answer['counts']['dead_jobs']} background jobs failed", "holdfast daemon logs")
-    yield from _check_bodies(answer.get("bodies") or {})
-    for feature, count in answer["errors"].items():
-        yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
+    bodies = answer.get("bodies") or {}
+    if bodies.get("wanted") and bodies.get("left") and not bodies.get("problem"):
+        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon continues by itself")
+    # `_check_spool` also mends what waits, and works without a daemon.
+    for one in answer.get("troubles", ()):
+        if one["name"] != "spool":
+            yield Finding(one["text"], one["fix"])
 
 
 def _check_replay() -> Iterator[Finding]:
@@ -168,23 +168,6 @@ def _check_replay() -> Iterator[Finding]:
         reader.close()
     if different:
         yield Finding(f"{len(different)} documents are not what the log says: {different[0]}", "holdfast rebuild")
-
-
-def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
-    if bodies.get("problem"):
-        yield Finding(
-            f"payloads are not stored: {bodies['problem']}",
-            "start or unlock the keyring, or: holdfast config set store.encrypt_bodies false",
-        )
-    elif bodies.get("wanted") and bodies.get("left"):
-        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon continues by itself")
-    if bodies.get("journal_waits"):
-        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they are then read automatically")
-    if bodies.get("unreadable"):
-        yield Finding(
-            f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",
-            "put the key back into the keyring, or let them expire (store.body_days)",
-        )
 
 
 def _open_settings() -> "SettingsCache":

@@ -217,11 +217,11 @@ insert into meta (name, value) values ('history', ?) on conflict (name) do updat
 where value = ? returning 1
 
 -- name: find_history
-select rowid from history where history match ? and rowid < ? order by rowid desc limit ?
-
--- name: find_history_since
+-- By the time of the events: an import adds old ones late. `before` is the number of the last event of the previous page.
 select history.rowid from history cross join events e on e.seq = history.rowid
-where history match ? and history.rowid < ? and e.at >= ? order by history.rowid desc limit ?
+where history match :words and e.at >= :since and (e.at, e.seq) < (
+  coalesce((select at from events where seq = :before), 9223372036854775807), :before)
+order by e.at desc, e.seq desc limit :limit
 
 -- name: body_keys
 -- How many bodies each key has encrypted; those with an empty key are plain.

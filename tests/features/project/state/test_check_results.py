@@ -251,6 +251,16 @@ def test_what_was_validated_or_thrown_away_is_called_so(stage: Stage) -> None:
     assert "No longer changed: 1 file" in stage.history()
 
 
+def test_what_is_thrown_away_after_a_commit_is_not_called_committed(stage: Stage) -> None:
+    stage.commit("c1")
+    changed(stage, "a.py")
+    stage.git(branch="main", head="c1")
+    assert stage.history()[0] == "No longer changed: 1 file"
+    changed(stage, "a.py", "b.py")
+    stage.git(branch="main", head="c1", stashes=1)
+    assert stage.history()[0] == "Stashed: 2 files"
+
+
 def test_a_head_that_moved_without_a_commit_is_not_called_one(stage: Stage) -> None:
     changed(stage, "a.py")
     stage.git(branch="main", head="c7")

@@ -148,7 +148,7 @@ def test_a_day_in_the_spool_loses_no_turn(house: House):
 
 def test_the_round_does_all_of_it_at_its_pace(house: House, monkeypatch: pytest.MonkeyPatch):
     """S4-10."""
-    assert FEATURE.schedule == {"sessions.watch": 5.0}
+    assert FEATURE.schedule["sessions.watch"] == 5.0
     monkeypatch.setattr(recovery, "PACE", recovery.Pace())
     house.hook("prompt.submitted", prompt="one", session="old")
     house.clock.tick(4000 * SECOND)

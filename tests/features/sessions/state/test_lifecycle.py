@@ -59,3 +59,26 @@ def test_it_is_shown_with_its_name(house: House) -> None:
     assert (shown["open_gates"], list(shown["gates"])) == (2, ["tests", "review"])
     assert "2 open gates" in house.view("export", format="md")["text"]
     assert house.replayed() == []
+
+
+def a_stop_let_through() -> Story:
+    return refused(Story().start().prompt().stop(), "docs", how="let_go", of_kind="turn.ended")
+
+
+def test_a_stop_let_through_stays_marked_until_it_is_made_good() -> None:
+    story = a_stop_let_through()
+    assert story.doc()["let_through"] == ["docs"]
+    assert a_stop_let_through().end().doc()["let_through"] == ["docs"], "the end makes nothing good"
+    assert a_stop_let_through().prompt("next").doc()["let_through"] == ["docs"]
+    assert a_stop_let_through().prompt("next").stop().doc()["let_through"] == [], "this stop was allowed"
+    satisfied = story.tell("gates.satisfied", requirements=[{"name": "docs", "scope": "session"}])
+    assert satisfied.doc()["let_through"] == []
+
+
+def test_a_stop_let_through_is_in_figures_summary_and_export(house: House) -> None:
+    house.take(a_stop_let_through().end())
+    shown = house.view("show")
+    assert shown["let_through"] == ["docs"]
+    assert shown["summary"]["open"] == ["its stop was let through with open requirements: docs"]
+    assert "let through with 1 open requirement" in house.view("export", format="md")["text"]
+    assert house.replayed() == []

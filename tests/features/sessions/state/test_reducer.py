@@ -404,11 +404,18 @@ def today(house: House) -> dict:
     return house.view("activity", days=1)["today"]
 
 
-def test_a_turn_counts_when_it_was_gone_through(house: House):
+def test_a_turn_counts_while_it_is_open_and_once(house: House):
     house.hook("session.started", source="startup")
-    a_turn(house, "a", "b")
-    assert today(house)["turns"] == 0
+    house.hook("prompt.submitted", prompt="Fix it")
+    house.hook("tool.finished", tool="Bash", call="a", ok=True)
+    assert (today(house)["turns"], today(house)["tools"]) == (1, 1)
+    (row,) = house.view("activity", days=1)["rows"]
+    assert (row["project"], row["agent"], row["tools"]) == (PROJECT, "claude-code", 1)
+    house.hook("tool.finished", tool="Bash", call="b", ok=True)
+    house.hook("turn.ended", message="Done.")
+    before = today(house)
     house.run("sessions.process", session="s-1")
+    assert today(house) == before
     told = today(house)
     assert {name: told[name] for name in ("turns", "tools", "sessions", "ms", "failed")} == {
         "turns": 1, "tools": 2, "sessions": 1, "ms": 3 * SECOND, "failed": 0,

@@ -99,13 +99,16 @@ STATE_SCREEN = Screen(
 
 # Tasks: what needs doing in every project, why, and when it is done; leases.
 
+MOST_LOOKS = 5
+"""With more projects on one page, each shows what is recorded."""
 PRIORITIES = {"P0": "nothing else can continue", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
 
 
 def tasks_page(visit: Visit) -> dict[str, Any]:
     projects = visit.view("project.list")["projects"]
     roots = [one["root"] for one in projects if not visit.project or one["root"] == visit.project]
-    tasks = [task for root in roots for task in _tasks_of(visit, root)]
+    recorded = len(roots) > MOST_LOOKS
+    tasks = [task for root in roots for task in _tasks_of(visit, root, recorded)]
     by_priority = defaultdict(list)
     for task in tasks:
         by_priority[task["priority"]].append(task)
@@ -119,9 +122,14 @@ def tasks_page(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _tasks_of(visit: Visit, root: str) -> list[dict[str, Any]]:
-    listed = visit.view("project.tasks", project=root)
-    return [{**task, "root": listed["root"], "project": listed["project"]} for task in listed["tasks"]]
+def _tasks_of(visit: Visit, root: str, recorded: bool) -> list[dict[str, Any]]:
+    listed = visit.view("project.tasks", project=root, recorded=recorded)
+    known = {
+        "root": listed["root"],
+        "project": listed["project"],
+        "as_of": 0 if listed["current"] else listed["looked_at"],
+    }
+    return [{**task, **known} for task in listed["tasks"]]
 
 
 TASKS_SCREEN = Screen(
@@ -225,7 +233,6 @@ def memory_page(visit: Visit) -> dict[str, Any]:
         ],
         "injected": visit.view("memory.injected", everywhere=not visit.project, limit=30)["injected"],
         "projects": visit.view("project.list")["projects"],
-        "meter": visit.view("memory.meter"),
     }
 
 

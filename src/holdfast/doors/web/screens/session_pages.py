@@ -31,6 +31,7 @@ def now_page(visit: Visit) -> dict[str, Any]:
         "projects": len({row["project"] for row in rows}),
         "today": visit.view("sessions.activity", days=1, detailed=1)["today"],
         "now": who["now"],
+        "unrecorded": visit.view("sessions.unrecorded"),
     }
 
 

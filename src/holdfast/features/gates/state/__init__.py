@@ -13,13 +13,21 @@ from holdfast.core.kinds import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
-from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
+from holdfast.core.kinds.gates_events import (
+    GatesBypassed,
+    GatesCleared,
+    GatesPassed,
+    GatesTriggered,
+    SatisfiedPayload,
+)
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.text import sanitise_line
 from holdfast.features.gates import events
 from holdfast.features.gates.events import SESSION_OVER, SUBSCRIBED_KINDS, branch_of, keys, repo_or_project
 from holdfast.features.gates.evidence import Facts, reduce_facts
 from holdfast.features.gates.looking import only_looks
+from holdfast.features.gates.rules.tool_commands import command_of
+from holdfast.features.gates.rules.triggers import acts_of
 from holdfast.features.gates.state import attention, branches
 from holdfast.features.gates.state.attention import AcceptedRules, Attention, Pause
 from holdfast.features.gates.state.branches import BranchState, Document, LiveSessions, replace
@@ -32,6 +40,7 @@ MARGIN_MS = 100
 # So many failures of the same call in a row are a loop.
 LOOP = 5
 LONGEST_CALL = 80
+MOST_SHOWN_ACTS = 10
 DOCUMENT_PAGE = 200
 D = TypeVar("D", bound=Any)
 
@@ -43,6 +52,8 @@ class ToolCall(Document, frozen=True):
     ended: int = 0
     read: dict[str, str] = {}
     """Digests of the scripts and recipes it runs, when it was checked, by their names in `meanings`."""
+    shows: list[str] = []
+    """The acts of git that its command showed, so that git's own hooks need not ask again."""
 
 
 class Bypass(Document, frozen=True):
@@ -86,6 +97,8 @@ class GateSession(Document, frozen=True):
     calls: dict[str, ToolCall] = {}
     refs: dict[str, str] = {}
     bypassed: list[Bypass] = []
+    passed: dict[str, int] = {}
+    """Requirement → when a hook of git let something through because it was met."""
     used: dict[str, int] = {}
     """Requirement → the event that used up what was proven before."""
     warned: dict[str, int] = {}
@@ -135,10 +148,17 @@ def _with_content(doc: GateSession, content: dict[str, str], at: int) -> GateSes
 def _call_started(doc: GateSession, event: Event) -> GateSession:
     data = event.data
     assert isinstance(data, ToolPayload)
-    call = ToolCall(began=event.at, read=digest_meanings(data.meanings) if data.meanings else {})
+    read = digest_meanings(data.meanings) if data.meanings else {}
+    call = ToolCall(began=event.at, read=read, shows=_shown_git_acts(event))
     calls = with_newest(doc.calls, data.call or str(event.seq), call, MOST_CALLS)
     # A call without refs keeps the last known ones.
     return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
+
+
+def _shown_git_acts(event: Event) -> list[str]:
+    if "git" not in command_of(event):
+        return []
+    return [one[:LONGEST_CALL] for one in acts_of(event).readings if one.startswith("git ")][:MOST_SHOWN_ACTS]
 
 
 def digest_meanings(meanings: Mapping[str, str]) -> dict[str, str]:
@@ -226,6 +246,17 @@ def _apply_triggered(doc: GateSession, event: Event) -> GateSession:
     return replace(doc, triggered=triggered, at=event.at)
 
 
+def _apply_held(doc: GateSession, event: Event) -> GateSession:
+    return replace(doc, refused=doc.refused + 1, at=event.at)
+
+
+def _apply_passed(doc: GateSession, event: Event) -> GateSession:
+    passed = doc.passed
+    for name in event.data.requirements if isinstance(event.data, GatesPassed) else ():
+        passed = with_newest(passed, name, event.at, MOST_TRIGGERED)
+    return replace(doc, passed=passed, at=event.at)
+
+
 def _apply_satisfied(doc: GateSession, event: Event) -> GateSession:
     more = len(event.data.requirements) if isinstance(event.data, SatisfiedPayload) else 0
     return replace(doc, satisfied=doc.satisfied + more, at=event.at)
@@ -305,6 +336,8 @@ SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
     "prompt.submitted": _apply_prompt,
     "turn.ended": _apply_turn_end,
     "gates.triggered": _apply_triggered,
+    "gates.held": _apply_held,
+    "gates.passed": _apply_passed,
     "gates.satisfied": _apply_satisfied,
     "gates.approved": _apply_satisfied,
     "gates.cleared": _apply_cleared,

@@ -30,7 +30,7 @@ from holdfast.features.memory.index.index_file import (
 )
 from holdfast.features.memory.index.ranking import Ranking
 from holdfast.features.memory.index.similar_words import similar_words
-from holdfast.features.memory.state.documents import MODEL, place_of
+from holdfast.features.memory.state.documents import place_of
 
 CHANGED = "state.rebuilt"
 """Text may have been erased from the log before the last number read."""
@@ -211,7 +211,7 @@ class Catalogue:
     def _observed(self, event: Event, data: RememberedPayload) -> None:
         """Statements are found by the moment they were said; deeds and summaries have words of their own."""
         # Words of a model, or words a person chose instead, are not those of the moment they rest on.
-        other_words = data.origin == MODEL or (isinstance(data, MemoryKept) and data.was != data.id)
+        other_words = isinstance(data, MemoryKept) and data.was != data.id
         moments = [] if other_words else [n for n in data.evidence if self._is_moment(n)]
         for seq in moments[:1]:
             attached = self._attached.setdefault(seq, [])

@@ -1,16 +1,12 @@
-"""Builds the hand-over packet for another agent, and what a compaction lost."""
+"""Builds the hand-over packet for another agent."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from holdfast.analysis.handover.session_history import SessionHistory
-from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
+from holdfast.analysis.handover.summary import Summary
 from holdfast.core.event import Event
-from holdfast.core.text import estimate_tokens
-from holdfast.features.memory.state.documents import Act, MemorySession, SessionGates, Snapshot, day_of, one_line
-from holdfast.features.memory.state.words import search_terms
+from holdfast.features.memory.state.documents import MemorySession, SessionGates, day_of, one_line
 
 # Lines of one kind in a packet.
 MOST = 10
@@ -25,22 +21,6 @@ def summarise_session(events: Iterable[Event]) -> Summary:
     for event in events:
         course.add(event)
     return course.summary()
-
-
-def summarise_turn(doc: MemorySession) -> Summary:
-    """Summarise the current turn from the session's document."""
-    said = (("prompt", doc.first_prompt), ("answer", doc.context), ("prompt", doc.prompt))
-    course = [SessionEvent(kind, text=text) for kind, text in said if text]
-    course += [_session_step(act) for act in doc.acts if act.action in ("shell", "edit")]
-    course += [SessionEvent("answer", text=doc.message)] if doc.message else []
-    return build_summary(course)
-
-
-def _session_step(act: Act) -> SessionEvent:
-    if act.action == "edit":
-        return SessionEvent("edit", path=next(iter(act.paths), ""))
-    # The document keeps no exit code, only whether it failed.
-    return SessionEvent("command", command=act.command, exit=0 if act.ok else 1, output=act.text)
 
 
 def is_file_of(project: str) -> Exists:
@@ -61,7 +41,7 @@ def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], e
         (OPEN_GATES, _if_any(", ".join(gates))),
         ("- refused by a gate, not done since: ", summary.refused),
         ("- files changed: ", _if_any(", ".join(_files_left(doc, exists)))),
-        ("- failed last: ", _failing_commands(doc, summary)),
+        ("- failed last: ", summary.failing),
         ("- commit: ", summary.commits),
         ("- exact command: ", (f"`{command}`" for command in list(doc.commands)[-5:])),
         (NEXT_STEP, (note or _next_step(doc, summary),)),
@@ -88,23 +68,15 @@ def _open_tasks(doc: MemorySession) -> list[str]:
 
 
 def gate_names(session: SessionGates | None) -> list[str]:
-    """Open gates, as counted by the session's figures."""
-    return sorted(session.open_gates) if session else []
-
-
-def _failing_commands(doc: MemorySession, summary: Summary) -> list[str]:
-    # The latest run of each command decides whether it still fails.
-    last = {act.command: act for act in doc.acts if act.action == "shell"}
-    noted = [f"`{act.command}`" for act in last.values() if not act.ok][-3:]
-    summary_text = " ".join(summary.failing)
-    return [*summary.failing, *(one for one in noted if one.strip("`") not in summary_text)]
+    """Open gates and those that a stop was let through with, as in the session's figures."""
+    return sorted({*session.open_gates, *session.let_through}) if session else []
 
 
 def _next_step(doc: MemorySession, summary: Summary) -> str:
     """As it was said; else derived from what is open."""
     if summary.next:
         return "; ".join(summary.next)
-    if _failing_commands(doc, summary):
+    if summary.failing:
         return "make the failing command pass"
     return next(iter(_open_tasks(doc)), NOTHING_LEFT)
 
@@ -126,55 +98,3 @@ def _update_line(line: str, finished: set[str], open_now: Sequence[str], gates: 
     if line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
         return NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
     return None if line.removeprefix(OPEN_TASK) in finished else line
-
-
-# Share of a line's words that makes it count as present in the summary.
-STILL_THERE = 0.75
-MOST_PIECES = 12
-EXACT_COMMAND = "exact command"
-ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data recorded by Holdfast):"
-
-
-def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
-    snapshot = _still_open(doc)
-    summary_terms = set(search_terms(doc.summary))
-    lines, left = [], budget - estimate_tokens(ABOUT_COMPACTION)
-    for label, text, mark in _snapshot_pieces(snapshot, gates, summarise_turn(doc)):
-        words = f"- {label}: {text}{mark}"
-        # A command is only useful verbatim; other lines may be reworded.
-        there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, summary_terms)
-        if not there and estimate_tokens(words) < left:
-            lines.append(words)
-            left -= estimate_tokens(words) + 1
-    return "\n".join([ABOUT_COMPACTION, *lines]) if lines else ""
-
-
-def _still_open(doc: MemorySession) -> Snapshot:
-    """The earlier list without what was finished since."""
-    before = doc.before_compaction()
-    return replace(
-        before,
-        tasks={name: task for name, task in before.tasks.items() if name in doc.tasks},
-        todos=[todo for todo in before.todos if todo in doc.todos],
-    )
-
-
-def _snapshot_pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """(label, text, the memory's mark), heaviest first."""
-    for one in reversed(snapshot.own[-MOST_PIECES:]):
-        yield one.type, one.text, f" [{one.id}]"
-    for task in [*snapshot.tasks.values(), *snapshot.todos][:MOST_PIECES]:
-        yield "open task", task, ""
-    if gates:
-        yield "gates still open", ", ".join(gates), ""
-    for label, texts in (("next step", summary.next), ("failed last", summary.failing)):
-        yield from ((label, text, "") for text in texts)
-    if snapshot.prompt:
-        yield "asked last", one_line(snapshot.prompt, 300), ""
-    for command in list(reversed(snapshot.commands))[:MOST_PIECES]:
-        yield EXACT_COMMAND, command, ""
-
-
-def _is_said(text: str, summary_terms: set[str]) -> bool:
-    words = set(search_terms(text))
-    return bool(words) and len(words & summary_terms) >= STILL_THERE * len(words)

@@ -1,4 +1,4 @@
-"""The documents of memory: an observation, a session, a project's best, a folder's repository; all bounded."""
+"""The documents of memory; all bounded."""
 
 import hashlib
 import re
@@ -10,24 +10,26 @@ import msgspec
 
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
+from holdfast.core.feature import State
 from holdfast.core.ids import bounded_name
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.ports import Ref
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
 SUMMARY = "session_summary"
-USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
-"""Whose words: a person's; the agent's; ours about commands and files; a tool's, file's or page's; the model's that
-read the turn."""
+USER, AGENT, DEED, OUTSIDE = "user", "agent", "deed", "outside"
+"""Whose words: a person's; the agent's; ours about commands and files; a tool's, file's or page's."""
 # Only these are injected without a person vouching for them.
 TRUSTED = (USER, DEED)
 ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
 """A candidate waits for a person and is injected nowhere; a dropped one does not come back."""
 
 SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
+EARLIER, QUIRK = "memory/earlier", "memory/quirk"
+TOLD_SOURCES = frozenset((SOURCE, PUT_BACK, HANDOFF, EARLIER, QUIRK))
 """Sources of contexts: `decision.made` records them, so marks follow what was really injected."""
-# The mark after each injected memory, by which `session_state` records what a session saw.
-IDS = lazy_pattern(r"\[(m[0-9a-f]{12})\]")
+# The mark after each injected memory or quirk, by which `session_state` records what a session saw.
+IDS = lazy_pattern(r"\[([mq][0-9a-f]{12})\]")
 
 # Characters of one memory; the counts below bound each document, whatever an agent sends.
 LONGEST_TEXT = 500
@@ -70,30 +72,6 @@ class Observation(msgspec.Struct, kw_only=True, frozen=True):
         return self.repo or self.project
 
 
-class Act(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A command, an edit or a question of the current turn, as far as a rule may need it."""
-
-    seq: int
-    action: str
-    ok: bool = False
-    command: str = ""
-    paths: list[str] = []
-    text: str = ""
-
-
-class Turn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What was asked, done and answered. `context` is what the agent had said just before."""
-
-    n: int = 0
-    prompt: str = ""
-    context: str = ""
-    prompt_seq: int = 0
-    planning: bool = False
-    message: str = ""
-    message_seq: int = 0
-    acts: list[Act] = []
-
-
 class OwnMemory(msgspec.Struct, frozen=True):
     """A memory that this session produced."""
 
@@ -102,62 +80,75 @@ class OwnMemory(msgspec.Struct, frozen=True):
     type: str
 
 
-class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """The state before a compaction."""
-
-    prompt: str = ""
-    tasks: dict[str, str] = {}
-    todos: list[str] = []
-    commands: dict[str, int] = {}
-    own: list[OwnMemory] = []
-
-
 # Decoding ignores the other fields of that document.
 class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
     """The part of the `sessions` feature's document that a hand-over quotes, so that open gates are counted in one
     place only."""
 
     open_gates: dict[str, Any] = {}
+    let_through: list[str] = []
 
 
-class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
-    """A session as memory sees it: the current turn, what is open, what was injected."""
+class CommandUse(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """How often an exact command worked in a session; `check`: it ran tests, a linter or a build."""
+
+    times: int = 0
+    check: bool = False
+
+
+class MemorySession(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A session as memory sees it: what was asked, what worked, what is open, what was injected."""
 
     id: str
     agent: str = ""
     project: str = ""
+    branch: str = ""
     at: int = 0
     first_seq: int = 0
     first_prompt: str = ""
-    closed: bool = False
-    """The current turn is over."""
-    turn_ended: bool = False
-    """This event ended it."""
-    previous: Turn | None = None
-    """A turn whose end was never reported, ended by this event."""
-    queued: int = 0
+    prompts: int = 0
+    asked: list[str] = []
+    """The newest prompts, oldest first, without those that the person stopped."""
+    stopped: bool = False
+    """The person interrupted the newest prompt."""
+    message: str = ""
+    constraints: list[str] = []
+    corrections: list[str] = []
+    words: list[str] = []
+    """Stems of the prompts, by which a later prompt finds this session."""
     tasks: dict[str, str] = {}
     todos: list[str] = []
-    commands: dict[str, int] = {}
+    commands: dict[str, CommandUse] = {}
+    """Exact commands that worked; the newest last."""
+    running: dict[str, int] = {}
+    failing: dict[str, str] = {}
+    """Checks whose last run failed, with what failed."""
+    files: dict[str, int] = {}
+    """Files read or edited, by how often; relative to the worktree."""
     edited: dict[str, int] = {}
+    plan: str = ""
+    """The title of the plan that this session made."""
     own: list[OwnMemory] = []
     shown: dict[str, int] = {}
     """Injected memories, by the event that injected them."""
     parent: str = ""
-    compacted: int = 0
-    snapshot: Snapshot | None = None
+    went_on: bool = False
+    """It began with a conversation: resumed or forked."""
     summary: str = ""
+    """The agent's own, of the last compaction."""
     left_at: int = 0
 
-    def finished_turn(self) -> Turn | None:
-        """The turn that this event ended: the current one or the previous one."""
-        return self if self.turn_ended else self.previous
+    @property
+    def prompt(self) -> str:
+        return self.asked[-1] if self.asked else ""
 
-    def turn(self) -> Turn:
-        return Turn(**{name: getattr(self, name) for name in Turn.__struct_fields__})
 
-    def before_compaction(self) -> Snapshot:
-        return self.snapshot or Snapshot(**{name: getattr(self, name) for name in Snapshot.__struct_fields__})
+class RecentSessions(msgspec.Struct, kw_only=True, frozen=True):
+    """The sessions that worked in a repository most recently; the newest last."""
+
+    project: str
+    sessions: dict[str, int] = {}
+    at: int = 0
 
 
 class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -195,7 +186,13 @@ class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     project: str
     items: list[ProjectItem] = []
     handoff: Handoff | None = None
+    overruled: list[str] = []
+    """What newer statements replaced, in lowercase: nothing that quotes it is told."""
     at: int = 0
+
+    def quotes_overruled(self, text: str) -> bool:
+        lower = text.lower()
+        return any(words in lower for words in self.overruled)
 
 
 class FolderRepository(msgspec.Struct, kw_only=True, frozen=True):
@@ -211,6 +208,7 @@ SESSION = DocumentType("memory.session", MemorySession)
 SESSION_GATES = DocumentType("session", SessionGates)
 PROJECT = DocumentType("memory.project", ProjectMemory)
 PLACE = DocumentType("memory.place", FolderRepository)
+RECENT = DocumentType("memory.recent", RecentSessions)
 
 
 def observation_ref(identity: str) -> Ref:
@@ -225,8 +223,20 @@ def project_ref(location: str) -> Ref:
     return PROJECT.ref(bounded_name(location))
 
 
+def recent_ref(location: str) -> Ref:
+    return RECENT.ref(bounded_name(location))
+
+
 def place_ref(project: str) -> Ref:
     return PLACE.ref(bounded_name(project))
+
+
+def project_memory(state: State, location: str) -> ProjectMemory:
+    return PROJECT.get(state, project_ref(location).key) or ProjectMemory(project=location)
+
+
+def session_of(state: State, session: str) -> MemorySession | None:
+    return SESSION.get(state, session_ref(session).key) if session else None
 
 
 def memory_id(project: str, type_: str, text: str) -> str:

@@ -64,3 +64,11 @@ def memory_places(call: Call) -> list[str]:
 def newest_session(call: Call) -> str:
     rows = SESSION.list(call.reader, project=call.project, limit=1)
     return rows[0][1].id if rows else ""
+
+
+def is_agent(call: Call) -> bool:
+    """If the settings require a code, an unidentified caller counts as the agent."""
+    if call.args.get("by") == "agent":
+        return True
+    unsure = not call.who.certain and call.surroundings().code_without_terminal
+    return call.who.is_agent or unsure

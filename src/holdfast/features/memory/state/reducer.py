@@ -5,31 +5,31 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.core.document import with_newest
 from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, MEMORY_KINDS, memory_events
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
-from holdfast.features.memory.state import documents, session_state
-from holdfast.features.memory.state import llm_state as model_state
+from holdfast.features.memory.state import documents, quirk_book, session_state
 from holdfast.features.memory.state.words import search_terms
 
-MOST_TERMS = 60
+MOST_TERMS, MOST_OVERRULED, MOST_RECENT = 60, 40, 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
-SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
-_OF_MODEL = (memory_events.TurnQueued, memory_events.ModelAsked, memory_events.ModelCallEnded)
-DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND}
-_WITH_JOBS = (memory_events.RememberedPayload, *_OF_MODEL)
-ENQUEUED_FOR = frozenset(kind for kind, payload in KINDS.items() if issubclass(payload, _WITH_JOBS))
+SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "session.summarised"))
+DERIVED_FROM = frozenset(("prompt.submitted", SessionSummarised.KIND))
+ENQUEUED_FOR = frozenset(
+    kind for kind, payload in KINDS.items() if issubclass(payload, memory_events.RememberedPayload)
+)
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 DOCUMENTS = (
     documents.OBSERVATION,
     documents.SESSION,
     documents.PROJECT,
     documents.PLACE,
-    model_state.METER,
-    model_state.QUEUE,
+    documents.RECENT,
+    quirk_book.QUIRKS,
 )
 
 
@@ -41,8 +41,6 @@ def keys(event: Event) -> Iterable[Ref]:
         return
     if event.session and kind in session_state.STEPS:
         yield documents.session_ref(event.session)
-    if isinstance(data, _OF_MODEL):
-        yield from model_state.keys(event)
     if isinstance(data, memory_events.MemoryPayload) and kind in OBSERVATION_STEPS:
         yield from map(documents.observation_ref, dict.fromkeys(_named_ids(data)))
     if event.project:
@@ -54,6 +52,10 @@ def _place_keys(event: Event) -> Iterable[Ref]:
         yield documents.place_ref(event.project)
     if event.kind in PROJECT_STEPS:
         yield documents.project_ref(documents.place_of(event))
+    if event.kind == "prompt.submitted" and event.session:
+        yield documents.recent_ref(documents.place_of(event))
+    if event.kind in quirk_book.STEPS and (event.kind not in quirk_book.TOOL_ENDS or quirk_book.touches_quirks(event)):
+        yield quirk_book.quirks_ref(documents.place_of(event))
 
 
 def _named_ids(data: memory_events.MemoryPayload) -> Iterable[str]:
@@ -77,9 +79,18 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Any:
         return _reduce_place(doc, event)
     if ref.kind == documents.PROJECT.kind:
         return _reduce_project(doc, event)
-    return (
-        session_state.reduce(doc, event) if ref.kind == documents.SESSION.kind else model_state.reduce(doc, event, ref)
-    )
+    if ref.kind == documents.RECENT.kind:
+        return _reduce_recent(doc, event)
+    if ref.kind == quirk_book.QUIRKS.kind:
+        return quirk_book.reduce(doc, event)
+    return session_state.reduce(doc, event)
+
+
+def _reduce_recent(doc: documents.RecentSessions | None, event: Event) -> documents.RecentSessions | None:
+    before = doc or documents.RecentSessions(project=event.project)
+    if event.data.lane or next(reversed(before.sessions), "") == event.session:
+        return doc
+    return replace(before, sessions=with_newest(before.sessions, event.session, event.seq, MOST_RECENT), at=event.at)
 
 
 def _reduce_place(doc: documents.FolderRepository | None, event: Event) -> documents.FolderRepository:
@@ -92,8 +103,7 @@ def _reduce_place(doc: documents.FolderRepository | None, event: Event) -> docum
 def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
     if isinstance(doc, documents.Observation):
         return doc.place, doc.status, doc.at
-    status = doc.status if isinstance(doc, model_state.Queue) else ""
-    return getattr(doc, "project", ""), status, doc.at
+    return getattr(doc, "project", ""), "", doc.at
 
 
 def _apply_observed(doc: documents.Observation | None, event: Event, identity: str) -> documents.Observation | None:
@@ -223,7 +233,14 @@ def _item_observed(doc: documents.ProjectMemory, event: Event) -> documents.Proj
         return doc
     gone = {data.id, *data.supersedes, *_summaries_quoting(doc, data.supersedes)}
     item = _new_item(event, data) if existing is None else replace(existing, times=existing.times + 1, at=event.at)
-    return replace(doc, items=_best_items([*(i for i in doc.items if i.id not in gone), item], event.at))
+    said = [
+        known.text.lower() for known in doc.items if known.id in data.supersedes and known.type != documents.SUMMARY
+    ]
+    # Said again, it holds again; a summary says nothing.
+    again = "" if item.type == documents.SUMMARY else item.text.lower()
+    overruled = [*(words for words in doc.overruled if words not in again), *said][-MOST_OVERRULED:]
+    items = _best_items([*(i for i in doc.items if i.id not in gone), item], event.at)
+    return replace(doc, items=items, overruled=overruled)
 
 
 def _summaries_quoting(doc: documents.ProjectMemory, superseded: Sequence[str]) -> list[str]:

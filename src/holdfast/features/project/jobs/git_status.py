@@ -168,6 +168,18 @@ def _changed_file(root: str, change: git.Change, modified_times: Mapping[str, in
     return ChangedFile(path=shown, code=change.code, modified=modified, changed=changed, size=size)
 
 
+def kept_files(root: str, before: GitFacts, now: GitFacts) -> list[str]:
+    """Files that differ no more although nobody wrote them: a commit has their content. What throws a change away writes."""
+    differing = {file.path for file in now.files}
+    gone = [file for file in before.files if file.path not in differing]
+    return [
+        file.path
+        for file in gone
+        if _changed_file(root, git.Change(file.path, file.code), {file.path: file.modified}, 0).modified
+        == file.modified
+    ]
+
+
 def shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:500]
 

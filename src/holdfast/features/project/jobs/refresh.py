@@ -30,7 +30,7 @@ from holdfast.features.project.document.adoption import adopt_document
 from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
-from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
+from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, kept_files, read_git_status, text_of
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
 from holdfast.features.project.settings import DEFAULTS, Check, ProjectSettings
 from holdfast.features.project.state import (
@@ -128,7 +128,7 @@ def refresh(call: JobCall) -> list[Event]:
     root = str(call.job.payload["project"])
     settings = call.settings(root) or DEFAULTS
     doc = load_project(call.reader, root)
-    git = _with_content(root, doc, read_git_status(root, call.run, doc.git, call.now))
+    git = with_content(root, doc, read_git_status(root, call.run, doc.git, call.now))
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
     # When each report that was read was written.
@@ -150,12 +150,12 @@ def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> lis
     return adopt_document(doc, path, content, now) if content and not is_ours(content) else []
 
 
-def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
+def with_content(root: str, doc: Project, git: GitFacts, budget_s: float = FINGERPRINT_S) -> GitFacts:
     """The fingerprint is taken only where something changed: it costs another question to git."""
     # The sum is compared with the content of the last look in it: only what git says can differ.
     git.content = doc.git.content
     if doc.sums.get("git") != _checksum_of(git):
-        taken = shared_fingerprinter().take_fingerprint(root, budget_s=FINGERPRINT_S) if git.head else None
+        taken = shared_fingerprinter().take_fingerprint(root, budget_s=budget_s) if git.head else None
         git.content = taken.content if taken else ""
     return git
 
@@ -192,7 +192,8 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
     if news.resolution is not None:
         # Set after the sums were made: a time in them would make every look a change.
         news.resolution.resolved_at = now
-    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid)
+    kept = kept_files(doc.project, doc.git, news.git) if news.git else None
+    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid, kept=kept)
     return [own_event(observed, now, project=doc.project)]
 
 

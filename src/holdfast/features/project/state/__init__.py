@@ -188,6 +188,8 @@ class Project(Document, kw_only=True):
     results: list[CheckRun] = []
     commits: list[str] = []
     """Heads that git showed as commits made here, the last few."""
+    kept: list[str] | None = None
+    """As in the last look (`project.observed`)."""
     area_proofs: dict[str, AreaProof] = {}
     own_rules: dict[str, RuleOutcome] = {}
     others: OtherFeatures = msgspec.field(default_factory=OtherFeatures)

@@ -71,7 +71,7 @@ class SummaryBuilder:
             commands_seen=len(self.commands),
             tests=list(self.tests.values())[-MAX_TESTS:],
             commits=self.commits[-MAX_COMMITS:],
-            open=self._left_open(course.refused)[:MAX_OPEN],
+            open=[*_let_through(figures), *self._left_open(course.refused)][:MAX_OPEN],
             end=self.end,
             outcome=course.as_line(),
         )
@@ -254,6 +254,12 @@ def _describe_call(start: Event) -> str:
 
 def _file_name(path: str) -> str:
     return path.rpartition("/")[2] or path
+
+
+def _let_through(figures: Figures) -> list[str]:
+    """First of all: the answer of such a stop is a claim that was refused."""
+    names = ", ".join(figures.let_through)
+    return [one_line(f"its stop was let through with open requirements: {names}", LINE)] if names else []
 
 
 def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:

@@ -27,6 +27,7 @@ WATCHED = "watched"
 """In the index only: active with a known process. There are never more of them than agents that run."""
 WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
 CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
+TERMINAL_CLOSED = "terminal-closed"
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 
 
@@ -129,6 +130,8 @@ class Session(msgspec.Struct, kw_only=True):
     since: int = 0
     reason: str = ""
     detail: str = ""
+    at_end: str = ""
+    """What it did when it ended: `working`, `asking` its person, `answered`."""
     started_at: int = 0
     at: int = 0
     ended_at: int = 0
@@ -157,6 +160,8 @@ class Session(msgspec.Struct, kw_only=True):
     """The last that ended, by lane and id: a repeated report counts once."""
     asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
+    let_through: list[str] = []
+    """Requirements that were open when its last stop was let through."""
     lanes: dict[str, Lane] = {}
     lanes_seen: int = 0
     hook: tuple[int, int] | None = None

@@ -9,7 +9,14 @@ from holdfast.core.kinds import ToolEndPayload, ToolPayload, agent_events
 from holdfast.core.kinds import session_events as kinds
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.features.sessions.state import lifecycle
-from holdfast.features.sessions.state.documents import LATE_MS, TITLE_LENGTH, Session, Turn, one_line  # fmt: skip
+from holdfast.features.sessions.state.documents import (  # fmt: skip
+    LATE_MS,
+    TERMINAL_CLOSED,
+    TITLE_LENGTH,
+    Session,
+    Turn,
+    one_line,
+)
 from holdfast.features.sessions.state.lifecycle import (
     close_turn,
     count_in_turn,
@@ -179,6 +186,7 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     if _is_unknown_turn(turn, data.turn):
         session.early_stop = data.turn
         return
+    session.let_through = session.let_through and []
     lifecycle.clear_running(session, lane="")
     close_turn(session, event, how, answer)
     # Already closed by a conclusion: what the agent says is better.
@@ -220,7 +228,8 @@ def _model_answered(session: Session, event: Event) -> None:
 
 def _session_ended(session: Session, event: Event) -> None:
     data: agent_events.SessionEnded = event.data
-    end_session(session, event, "clear" if data.reason == "clear" else "exit", detail=data.reason)
+    detail = TERMINAL_CLOSED if data.terminal_closed else data.reason
+    end_session(session, event, "clear" if data.reason == "clear" else "exit", detail=detail)
 
 
 HANDLERS: dict[str, Handler] = {

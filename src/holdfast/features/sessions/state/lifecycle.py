@@ -130,6 +130,11 @@ def end_session(session: Session, event: Event, reason: str, detail: str = "") -
     told_at_last = reason in TOLD_ENDS and session.reason in CONCLUDED_ENDS
     if session.status == COMPLETED and not told_at_last:
         return
+    if session.status != COMPLETED:
+        turn = session.turn
+        session.at_end = (
+            "asking" if session.asks else "working" if turn and turn.is_open else "answered" if turn else ""
+        )
     # Reported by the agent, the turn ended; concluded, it is lost.
     close_turn(session, event, "ended" if reason in TOLD_ENDS else "lost")
     session.status, session.reason, session.detail = COMPLETED, reason, one_line(detail)
@@ -149,7 +154,7 @@ def proves_life(session: Session, event: Event) -> bool:
 
 
 def reactivate_session(session: Session) -> None:
-    session.status, session.reason, session.detail, session.ended_at = ACTIVE, "", "", 0
+    session.status, session.reason, session.detail, session.at_end, session.ended_at = ACTIVE, "", "", "", 0
     session.restarts += 1
 
 
@@ -350,6 +355,8 @@ def open_gates(session: Session, event: Event) -> None:
     for how, name in _refused_requirements(data):
         blocks = REFUSALS[how] or event.tool
         gates[name] = OpenGate(blocks=blocks, about=call.about if call else "", at=event.at)
+        if how == "let_go" and name not in session.let_through:
+            session.let_through = [*session.let_through, name][-MAX_OPEN_GATES:]
     if gates != session.open_gates:
         session.open_gates = dict(list(gates.items())[-MAX_OPEN_GATES:])
 
@@ -363,7 +370,10 @@ def _refused_requirements(data: DecisionMade) -> Iterator[tuple[str, str]]:
 
 def gates_satisfied(session: Session, event: Event) -> None:
     data: SatisfiedPayload = event.data
-    _close_gates(session, set(requirement_names(data.requirements)))
+    names = set(requirement_names(data.requirements))
+    _close_gates(session, names)
+    if names & set(session.let_through):
+        session.let_through = [name for name in session.let_through if name not in names]
 
 
 def call_done(session: Session, event: Event) -> None:

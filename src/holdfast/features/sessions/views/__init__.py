@@ -1,6 +1,5 @@
 """Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
 
-from datetime import date, timedelta
 from typing import Any
 
 import msgspec
@@ -16,25 +15,21 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
-    DAY,
+    COMPLETED,
     SESSION,
     WAITING,
     WATCHED,
-    YEAR,
     PendingQuestion,
     RunningCall,
     Session,
     Turn,
 )
-from holdfast.features.sessions.state.reducer import SUMS as DAY_SUMS
 from holdfast.features.sessions.state.reducer import (
-    TOKEN_SUMS,
     Turns,
-    add_sums,
     find_session,
-    local_day,
     wanted_session,
 )
+from holdfast.features.sessions.survivors import find_survivors
 from holdfast.features.sessions.views import timeline
 from holdfast.features.sessions.views.figures import (
     NOTHING_SPENT,
@@ -47,6 +42,8 @@ from holdfast.features.sessions.views.figures import (
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
+RECENTLY_ENDED = 50
+"""Ended sessions whose processes are looked for."""
 # Active sessions have one of two statuses in the index (`reducer.facets`).
 LIVE = (WATCHED, ACTIVE)
 # Smaller comes first.
@@ -75,10 +72,10 @@ def session_row(session: Session, figures: Figures) -> dict[str, Any]:
     row: dict[str, Any] = to_plain({
         **_pick(session, "id agent project branch title status reason detail started_at at since ended_at restarts"),
         **_pick(session, "parent parent_reason"),
-        **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates"),
+        **_pick(figures, "state duration_ms prompts failed denied edits compactions open_gates let_through"),
         **_pick(spent, "tokens total_tokens cost unpriced"),
         "alias": session_alias(session.id),
-        "end": describe_end(session.reason, session.detail),
+        "end": describe_end(session),
         "turns_count": figures.turns,
         "tools": figures.calls,
         "reported_cost": spent.reported,
@@ -149,7 +146,13 @@ def list_live_sessions(call: Call) -> dict[str, Any]:
     rows = sorted(
         (row_of(session, call) for session in _newest_sessions(call.reader, LIVE, MAX_LIVE)), key=_urgency_key
     )
-    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "now": call.now}
+    ended = [session.id for _, session in SESSION.list(call.reader, status=COMPLETED, limit=RECENTLY_ENDED)]
+    left = [
+        {"session": name, **to_plain(one)}
+        for name, found in find_survivors(ended, call.caller).items()
+        for one in found
+    ]
+    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "survivors": left, "now": call.now}
 
 
 def _urgency_key(row: dict[str, Any]) -> tuple[int, int]:
@@ -176,6 +179,7 @@ def show_session(call: Call) -> dict[str, Any]:
         **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
+        "survivors": to_plain(find_survivors([] if doc.is_active else [doc.id], call.caller).get(doc.id, [])),
         "now": call.now,
     }
 
@@ -339,50 +343,6 @@ def session_overview(call: Call) -> dict[str, Any]:
         "from": turns[0].at if turns else doc.started_at,
         "to": doc.ended_at or doc.at,
     }
-
-
-# ── what was done per day ─────────────────────────────────────────────────────────────────────────────────────────────
-
-DETAILED_DAYS = 30
-
-
-def daily_activity(call: Call) -> dict[str, Any]:
-    """A sum per day for so many days, and for the last ones who did it where."""
-    today = date.fromisoformat(local_day(call.now))
-    days = [today - timedelta(n) for n in range(max(1, min(int(call.args.get("days") or 371), 730)))][::-1]
-    years = {year: YEAR.load(call.reader, str(year)) for year in {day.year for day in days}}
-    sums = [{"day": day.isoformat(), **_full_sums(_sums_of(years[day.year], day))} for day in days]
-    detailed = max(1, min(int(call.args.get("detailed") or DETAILED_DAYS), len(days)))
-    return {
-        "days": sums,
-        "today": sums[-1],
-        "detailed": detailed,
-        "rows": _by_project_and_agent(call.reader, days[-detailed:]),
-        "now": call.now,
-    }
-
-
-def _sums_of(year: Any, day: date) -> dict[str, int]:
-    return year.days.get(day.isoformat()[5:], {}) if year else {}
-
-
-def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, Any]]:
-    totals: dict[tuple[str, str], dict[str, int]] = {}
-    for day in days:
-        doc = DAY.load(reader, day.isoformat())
-        for project, agents in doc.by.items() if doc else ():
-            for agent, sums in agents.items():
-                totals[project, agent] = add_sums(totals.get((project, agent), {}), sums)
-    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in totals.items()]
-    return sorted(rows, key=lambda row: (-row["ms"], row["project"], row["agent"]))
-
-
-def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
-    """`tokens` is None where none were reported, which does not mean that none were used."""
-    every = {name: sums.get(name, 0) for name in DAY_SUMS}
-    # 0 is a figure, absent is unknown.
-    token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
-    return {**every, "tokens": sum(token_sums) if token_sums else None}
 
 
 # One line about a session for its agent's screen: its cost, how full its context is, open gates.

@@ -53,7 +53,7 @@ def format_outcome(row: Row) -> str:
 
 
 def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
-    why = describe_end(session.reason, session.detail)
+    why = describe_end(session)
     ended = f" {format_moment(session.ended_at)} ({why})" if session.ended_at else ""
     facts: list[tuple[str, Any]] = [
         ("session", session.id),

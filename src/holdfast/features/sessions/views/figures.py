@@ -12,7 +12,7 @@ from holdfast.analysis.usage.report import UNTOLD, Sum, format_cost_facts
 from holdfast.analysis.usage.spending import Spending, session_spending
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
-from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
+from holdfast.features.sessions.state.documents import IDLE, TERMINAL_CLOSED, WAITING, Session
 
 UNKNOWN = UNTOLD
 
@@ -51,6 +51,8 @@ class Figures(msgspec.Struct, kw_only=True, frozen=True):
     subagents: int
     open_gates: int
     """Gates that refused something in it and were not satisfied since."""
+    let_through: list[str]
+    """Requirements that were open when its last stop was let through."""
     spent: Spent
     by_turn: dict[int, Spent]
 
@@ -72,6 +74,7 @@ def build_figures(session: Session, spending: Spending, now: int, settings: Sess
         compactions=session.compactions,
         subagents=session.lanes_seen,
         open_gates=len(session.open_gates),
+        let_through=session.let_through,
         spent=spent_of(spending.whole),
         by_turn=_by_turn(spending),
     )
@@ -118,17 +121,33 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 IMPORTED_ENDS = {
     "import": "imported", "import-working": "imported up to the middle of a turn", "import-exit": "ended by the person",
 }  # fmt: skip
+TOLD_ENDS = {
+    **IMPORTED_ENDS, **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close", "logout"), "ended by the person"),
+    TERMINAL_CLOSED: "its terminal was closed",
+}  # fmt: skip
+"""By what the agent said, or Holdfast saw, when it ended."""
 ENDS_IN_WORDS = {
     "exit": "ended normally", "clear": "cleared", "process-gone": "its process is gone", "stale": "no sign of life",
     "closed-by-user": "closed by a person",
 }  # fmt: skip
+CUT_OFF = {"working": "in the middle of its work", "asking": "while it asked its person"}
 
 
-def describe_end(reason: str, detail: str = "") -> str:
+def describe_end(session: Session) -> str:
     """Why a session is over, in the words of every list, page and export; empty while it is not."""
+    if not session.reason:
+        return ""
+    told = TOLD_ENDS.get(session.detail)
     # A file of an agent says until when it was written, not whether the agent exited or was killed.
-    imported = IMPORTED_ENDS.get(detail) if reason else None
-    return imported or ENDS_IN_WORDS.get(reason, reason)
+    if told and session.detail in IMPORTED_ENDS:
+        return told
+    why, cut_off = told or ENDS_IN_WORDS.get(session.reason, session.reason), CUT_OFF.get(session.at_end, "")
+    # Some agents do not say when a turn is over.
+    if session.reason == "exit" and not told and session.at_end == "working":
+        return "ended with an open turn"
+    if session.reason == "process-gone" and session.at_end == "answered":
+        cut_off = "after its answer"
+    return f"{why} {cut_off}".strip() if session.reason in ("exit", "process-gone") else why
 
 
 TOKEN_NAMES = {
@@ -159,5 +178,10 @@ def format_work(figures: Figures) -> str:
         *([f"{figures.failed} failed"] if figures.failed else []),
         *([f"{figures.denied} denied"] if figures.denied else []),
         *([format_counted(figures.open_gates, "open gate")] if figures.open_gates else []),
+        *(
+            [f"let through with {format_counted(len(figures.let_through), 'open requirement')}"]
+            if figures.let_through
+            else []
+        ),
     ]
     return ", ".join(parts)

@@ -1,7 +1,6 @@
 """Checks that a server answers: loopback, or hosts that the person's settings name."""
 
 import http.client
-import ipaddress
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds.uat_events import Conditions
+from holdfast.core.network import is_loopback
 from holdfast.features.uat.drivers.assertions import meets_conditions
 from holdfast.features.uat.drivers.results import Result
 from holdfast.features.uat.files import keyed_run_event
@@ -62,16 +62,9 @@ def url_refusal_reason(url: str, hosts: tuple[str, ...]) -> str:
         return "not an address"
     if parts.scheme not in ("http", "https") or not host:
         return "not an http address; give the scenario a base_url"
-    if host == "localhost" or host in hosts or _is_loopback(host):
+    if host in hosts or is_loopback(host):
         return ""
     return f"{clean_line(host, 100)} is not on this machine; allow it with `uat.health_hosts`"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _http_get(url: str) -> tuple[int, str]:

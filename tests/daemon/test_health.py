@@ -1,4 +1,4 @@
-"""A daemon that cannot start is reported where people look, with the reason and since when."""
+"""Whatever keeps Holdfast from its work is reported where people look, with the reason and since when."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.kit import World
+from tests.kit import World, wait_until
 
 
 @pytest.fixture
@@ -43,6 +43,9 @@ def test_status_fails_and_says_why_nothing_can_start(world: World, spoil, reason
     assert "(since" in " ".join(world.cli("status", code=1).split())
     assert reason in json.loads(world.cli("status", "--json", code=1))["data"]["obstacle"]
     assert "The daemon does not answer" in world.cli("who", code=1)
+    for python in (False, True):
+        line = world.hook("statusline", {}, mode="show", python=python).stdout
+        assert line == b"Holdfast cannot start: holdfast status\n"
 
 
 def test_a_cause_that_is_gone_is_found_gone_and_the_gap_is_shown(world: World) -> None:
@@ -54,3 +57,24 @@ def test_a_cause_that_is_gone_is_found_gone_and_the_gap_is_shown(world: World) -
     told = world.cli("status")
     assert "pid" in told
     assert "Holdfast could not start for 0 min: hooks were spooled, gates were not asked" in " ".join(told.split())
+    assert "Holdfast could not start for 1 min, until" in world.session("s1").start()["systemMessage"]
+
+
+def test_a_trouble_is_told_wherever_people_look_until_it_is_mended(world: World) -> None:
+    world.start()
+    world.paths.quarantine.mkdir()
+    (world.paths.quarantine / "torn").write_bytes(b"x" * 40)
+    trouble = "40 B that could not be read are set aside in"
+    wait_until(lambda: world.events(kinds=("health.changed",)), "the daemon notices")
+    assert trouble in world.session("s1").start()["systemMessage"]
+    assert trouble in world.hook("statusline", {}, mode="show").stdout.decode()
+    shown = [(), ("status",), ("who",), ("statusline",), ("doctor",)]
+    assert [words for words in shown if trouble not in one_line(world, *words)] == []
+    (world.paths.quarantine / "torn").unlink()
+    wait_until(lambda: len(world.events(kinds=("health.changed",))) == 2, "the daemon notices again")
+    assert "systemMessage" not in world.session("s2").start()
+    assert [words for words in shown if trouble in one_line(world, *words)] == []
+
+
+def one_line(world: World, *words: str) -> str:
+    return " ".join(world.cli(*words, code=None).split())
