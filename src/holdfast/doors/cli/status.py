@@ -102,7 +102,7 @@ def versions_warnings(kept: dict[str, Any]) -> list[str]:
         name = root["root"]
         lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
         lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
-        lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
+        lines += [f"undo: not kept in {name}: {path}, {why}" for path, why in list(root["not_kept"].items())[:5]]
     return [render.clean_line(line, 400) for line in lines]
 
 

@@ -22,8 +22,9 @@ from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import MANY, STAGING, WatchedRoot, folders_of, identity_of
 
-WAIT_S = 1.0
-"""The longest that a call waits for pending files. What is not captured by then is captured beside the call."""
+WAIT_S, END_S = 0.8, 0.2
+"""The longest that the beginning and the end of a call wait for pending files. What is not captured by then is captured
+beside the call."""
 GATHER_S, SLICE, SLICE_S = 0.02, 32, 0.02
 """The background gathers events this long, and holds the lock for so many files or seconds."""
 IDLE_S, LIVE_S = 1.0, 3_600.0
@@ -145,7 +146,7 @@ class Recorder:
         with self.lock:
             for info in reversed(self.calls.values()):
                 if info.open and (info.native == native if native else (info.session, info.call) == (session, call)):
-                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos])
+                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos], END_S)
                     info.open = False
                     break
         self.wake()
@@ -236,23 +237,23 @@ class Recorder:
 
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _drain_all(self, named: Iterable[WatchedRoot]) -> None:
+    def _drain_all(self, named: Iterable[WatchedRoot], patience: float = WAIT_S) -> None:
         """A shell command may go anywhere: what is watched is captured everywhere; only named roots are looked at."""
         self._read_notices()
         for root in {one.root: one for one in (*named, *self.roots.values())}.values():
             if root in named or (root.current and root.pending):
-                self.drain(root)
+                self.drain(root, patience)
 
-    def drain(self, root: WatchedRoot) -> bool:
+    def drain(self, root: WatchedRoot, patience: float = WAIT_S) -> bool:
         """Capture everything that changed until now; False if that took too long."""
         self._read_notices()
         if not os.path.isdir(root.root):
             root.current = False
             root.expect_all()
-        elif not root.current or len(root.pending) > MANY:
+        elif not root.current or len(root.pending) - root.backlog > MANY:
             root.take(git_files.look(root.place, root.settings.include))
-        done = root.capture(time.monotonic() + WAIT_S, waiting=True)
-        if not done:
+        done = root.capture(time.monotonic() + patience, waiting=True)
+        if not done and patience == WAIT_S:
             root.late += 1
         return done
 

@@ -5,6 +5,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
@@ -22,6 +23,7 @@ MANY = 300
 """So many pending files are looked at with the help of git, which knows those that did not change."""
 SETTLED_NS = 20_000_000
 """A file written within one clock tick can change again without a new stamp."""
+MOST_SORTED = 5_000
 READS = 3
 _OURS = re.compile(r"(?:^|/)\.[^/]*\.partial(?:-\d+)?$")
 """Files that Holdfast is just writing (`paths.write_atomically`)."""
@@ -56,6 +58,8 @@ class WatchedRoot:
         """Paths that git may have: that one of them is gone must be remembered."""
         self._real: dict[str, bool] = {}
         """Whether folders are reached without symlinks, as of the present capture."""
+        self.backlog = 0
+        """Files that the last capture left, which git has looked at already."""
         self.late = 0
         """Calls that began before everything was captured."""
         self.captures = 0
@@ -141,16 +145,17 @@ class WatchedRoot:
         """Look at pending files, small ones first; return whether none is left."""
         self._notice_new_excludes()
         self._real.clear()
-        names = list(self.pending)
-        if len(names) > 1:
+        names = list(islice(self.pending, most))
+        if 1 < len(names) <= MOST_SORTED:
             names.sort(key=self._size)
         with self._store.transaction():
             for done, path in enumerate(names):
-                if done >= most or (time.monotonic() > until and done):
+                if time.monotonic() > until and done:
                     break
                 if waiting or not self._is_growing(path):
                     self.pending.pop(path, None)
                     self._capture_one(path)
+        self.backlog = len(self.pending)
         return not self.pending
 
     def _notice_new_excludes(self) -> None:
