@@ -3,7 +3,8 @@
 from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.core.kinds import TOOL_ENDS
-from holdfast.features.workspace import commands, observe, policy, rescues, views
+from holdfast.core.lazy import lazy_function
+from holdfast.features.workspace import observe, policy
 from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
 
@@ -22,19 +23,28 @@ FEATURE = Feature(
     erase=observe.WORKSPACE.erase,
     own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,
-    commands={"undo": commands.undo, "rescue": commands.rescue},
+    commands={
+        "undo": lazy_function(__name__, "commands", "undo"),
+        "rescue": lazy_function(__name__, "commands", "rescue"),
+    },
     authority={
-        "undo": Authority(Who.OWN_SESSION, "undoing what others did", session_of=commands.whose_calls),
-        "rescue": Authority(Who.OWN_SESSION, "rescuing what others wrote", session_of=commands.whose_content),
+        "undo": Authority(
+            Who.OWN_SESSION, "undoing what others did", session_of=lazy_function(__name__, "commands", "whose_calls")
+        ),
+        "rescue": Authority(
+            Who.OWN_SESSION,
+            "rescuing what others wrote",
+            session_of=lazy_function(__name__, "commands", "whose_content"),
+        ),
     },
     views={
-        "plan": views.show_plan,
-        "rescue": views.show_rescue,
-        "lost": rescues.list_lost,
-        "diff": views.show_diff,
-        "steps": views.list_steps,
-        "of_session": views.of_session,
-        "status": views.show_status,
+        "plan": lazy_function(__name__, "views", "show_plan"),
+        "rescue": lazy_function(__name__, "views", "show_rescue"),
+        "lost": lazy_function(__name__, "rescues", "list_lost"),
+        "diff": lazy_function(__name__, "views", "show_diff"),
+        "steps": lazy_function(__name__, "views", "list_steps"),
+        "of_session": lazy_function(__name__, "views", "of_session"),
+        "status": lazy_function(__name__, "views", "show_status"),
     },
     settings=WorkspaceSettings,
 )
