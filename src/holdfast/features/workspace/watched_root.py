@@ -194,7 +194,7 @@ class WatchedRoot:
             self._note(path, before, after)
         elif (path in self.files and after.stamp != before.stamp) or (path in self._initial and not after.id):
             # A file of HEAD that was gone at the first look: the next daemon has to know that too.
-            self._remember(path, after)
+            self._remember(path, Seen(after.id, after.mode, after.stamp, before.by))
         self._initial.discard(path)
 
     def _note(self, path: str, before: Seen, after: Seen) -> None:
