@@ -98,5 +98,14 @@ def _common_dir(git_dir: str) -> str:
     return os.path.normpath(os.path.join(git_dir, _first_line(pointer)))
 
 
+def detached_head(root: str) -> str:
+    """The commit that a worktree is on without a branch; empty if it is on one."""
+    try:
+        head = _first_line(os.path.join(_git_dir(root), "HEAD"))
+    except OSError:
+        return ""
+    return "" if head.startswith("ref:") else head
+
+
 def _first_line(path: str) -> str:
     return read_small_file(path)[:4096].decode("utf-8", "replace").partition("\n")[0].strip()

@@ -147,6 +147,9 @@ class Footprint:
         _remove_empty_folders(records)
         return done
 
+    def in_force(self) -> list[WrittenFile]:
+        return self._records.in_force()
+
     def rewrite(self, change: Callable[[Path], bool]) -> bool:
         """Rewrite the file of the records for an erasure, while nobody writes to it."""
         return self._records.rewrite(change)

@@ -83,7 +83,7 @@ def test_the_rules_of_one_project_never_hold_in_another(tmp_path: Path) -> None:
     assert places.in_force("b") == set()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(200))
 def test_any_interleaving_gives_each_place_its_own_rules(tmp_path: Path, seed: int) -> None:
     chance, places = random.Random(seed), Places(tmp_path)
     for _ in range(25):

@@ -80,6 +80,8 @@ class ToolPayload(HookPayload):
     """What names in a shell command stand for on disk (an alias of git, a script), by the names of `core.shell.acts`."""
     written: list[str] = []
     """Files it writes as far as its input shows, links followed, without those that git ignores."""
+    lands_on: list[str] = []
+    """Protected branches whose files it writes although the session is on another one."""
     touches: list[str] = []
     """What of Holdfast's own it would change or take away (`state`, `settings`, `hooks`, `daemon`)."""
     refs: dict[str, str] = {}

@@ -32,7 +32,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
-        "config": "config", "price": "cost", "mcp": "serve", "api": "api", "demo": "serve",
+        "config": "config", "price": "cost", "mcp": "serve", "api": "api", "files": "files", "demo": "serve",
     },
     "Look after the data": {
         "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",

@@ -8,7 +8,7 @@ import typer
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.core.errors import DaemonUnreachable
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.times import format_bytes, now_ms, time_ago
 from holdfast.doors.cli import installing, render
 from holdfast.doors.cli.options import Json
@@ -39,7 +39,8 @@ def status(json: Json = False) -> None:
     """Show the daemon, the log, the hooks, and anything that needs you."""
     answer, obstacle = _status_or_obstacle()
     pid = answer.get("pid", 0)
-    installed, kept = installing.where_installed(), _kept_versions() if pid else {}
+    kept = _kept_versions() if pid else {}
+    installed = installing.where_installed()
     fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "undo": kept}
     render.finish_as_json(json, fields, 1 if obstacle else 0)
     render.out.print(_daemon_line(pid, answer, obstacle))
@@ -84,7 +85,7 @@ def _kept_versions() -> dict[str, Any]:
     try:
         value: dict[str, Any] = client.ask_view("workspace.status") if client.running_pid() else {}
         return value
-    except (client.Refused, DaemonUnreachable):
+    except HoldfastError:
         return {}
 
 
@@ -102,7 +103,7 @@ def versions_warnings(kept: dict[str, Any]) -> list[str]:
         name = root["root"]
         lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
         lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
-        lines += [f"undo: not kept in {name}: {path}, {why}" for path, why in list(root["not_kept"].items())[:5]]
+        lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
     return [render.clean_line(line, 400) for line in lines]
 
 

@@ -20,6 +20,7 @@ from holdfast.core import git
 from holdfast.core.caller import ORPHANS
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
+from holdfast.core.git_context import detached_head, locate
 from holdfast.core.git_state import last_verb, read_refs
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
@@ -96,9 +97,27 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = touched_parts(event, data)
     if data.repo:
+        data.lands_on = _branches_written(data, root, settings)
         if not data.content and _wants_content(event, data, settings):
             data.content = look_at_content(root, settings)
         data.refs = _observe_refs(data, settings)
+
+
+def _branches_written(data: ToolPayload, root: str, settings: "GateSettings") -> list[str]:
+    """Protected branches whose files the call writes, although the session is on another one: those of other worktrees,
+    and those at whose tip a detached HEAD is."""
+    if not data.written or not settings.protected_branches:
+        return []
+    found = []
+    for folder in dict.fromkeys(os.path.dirname(path) for path in data.written[:MOST_FILES]):
+        place = locate(folder) if folder != root and not folder.startswith(f"{root}/") else {}
+        is_other = bool(place) and place["repo"] == data.repo and place["root"] != root
+        if is_other and any(fnmatchcase(place["branch"], glob) for glob in settings.protected_branches):
+            found.append(place["branch"])
+    if not data.branch and (head := detached_head(root)):
+        refs = read_refs(data.repo, settings.protected_branches)
+        found += [name for name, commit in refs.items() if commit == head]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") -> bool:

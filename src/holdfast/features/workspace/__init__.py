@@ -1,5 +1,7 @@
 """Workspace: every version of an uncommitted file is kept, so that no work is ever lost."""
 
+from functools import partial
+
 from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.core.kinds import TOOL_ENDS
@@ -7,6 +9,9 @@ from holdfast.core.lazy import lazy_function
 from holdfast.features.workspace import observe, policy
 from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
+
+_lazy = partial(lazy_function, __name__)
+"""Loaded on first use, so that the daemon stays small."""
 
 FEATURE = Feature(
     name="workspace",
@@ -23,28 +28,21 @@ FEATURE = Feature(
     erase=observe.WORKSPACE.erase,
     own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,
-    commands={
-        "undo": lazy_function(__name__, "commands", "undo"),
-        "rescue": lazy_function(__name__, "commands", "rescue"),
-    },
+    commands={name: _lazy("commands", name) for name in ("undo", "rescue")},
     authority={
-        "undo": Authority(
-            Who.OWN_SESSION, "undoing what others did", session_of=lazy_function(__name__, "commands", "whose_calls")
-        ),
+        "undo": Authority(Who.OWN_SESSION, "undoing what others did", session_of=_lazy("commands", "whose_calls")),
         "rescue": Authority(
-            Who.OWN_SESSION,
-            "rescuing what others wrote",
-            session_of=lazy_function(__name__, "commands", "whose_content"),
+            Who.OWN_SESSION, "rescuing what others wrote", session_of=_lazy("commands", "whose_content")
         ),
     },
     views={
-        "plan": lazy_function(__name__, "views", "show_plan"),
-        "rescue": lazy_function(__name__, "views", "show_rescue"),
-        "lost": lazy_function(__name__, "rescues", "list_lost"),
-        "diff": lazy_function(__name__, "views", "show_diff"),
-        "steps": lazy_function(__name__, "views", "list_steps"),
-        "of_session": lazy_function(__name__, "views", "of_session"),
-        "status": lazy_function(__name__, "views", "show_status"),
+        "plan": _lazy("views", "show_plan"),
+        "rescue": _lazy("views", "show_rescue"),
+        "lost": _lazy("rescues", "list_lost"),
+        "diff": _lazy("views", "show_diff"),
+        "steps": _lazy("views", "list_steps"),
+        "of_session": _lazy("views", "of_session"),
+        "status": _lazy("views", "show_status"),
     },
     settings=WorkspaceSettings,
 )

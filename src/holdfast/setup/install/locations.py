@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,6 +213,11 @@ class Records:
         self.prepare()
         with locked_file(self.folder / "lock"):
             yield
+
+    def all(self) -> Iterator[Record]:
+        for file in sorted(self.folder.glob("*.json")):
+            with suppress(OSError, msgspec.DecodeError):
+                yield msgspec.json.decode(file.read_bytes(), type=Record)
 
     def _file(self, path: Path, part: str) -> Path:
         return self.folder / f"{content_digest(os.fsencode(path))[:32]}{part}.json"

@@ -60,7 +60,7 @@ class Guard(RequirementKind):
 
 
 def _on_protected(checker: "Checker", globs: tuple[str, ...]) -> str:
-    for branch in filter(None, (checker.context.branch, checker.context.ends_on)):
+    for branch in filter(None, (checker.context.branch, checker.context.ends_on, *checker.context.lands_on)):
         if any(fnmatchcase(branch, glob) for glob in globs):
             return f"this is the protected branch {branch}"
     return ""

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, repo_or_project, spending_key
 from holdfast.features.gates.evidence import NO_FACTS, Facts
 from holdfast.features.gates.kinds.base import BASES, Finding, satisfied_by
@@ -30,11 +30,16 @@ class RequestContext:
     ends_on: str = ""
     """The branch the command itself switches to: `git checkout main && echo 1 > src/app.py`."""
 
+    lands_on: tuple[str, ...] = ()
+    """Branches whose files it writes although the session is on another one."""
+
     @classmethod
     def of(cls, event: Event) -> "RequestContext":
         content = event.data.content if isinstance(event.data, HookPayload) else {}
         place = repo_or_project(event)
-        return cls(event.session, event.project, place, branch_of(event), event.at, content, switched_branch(event))
+        lands_on = tuple(event.data.lands_on) if isinstance(event.data, ToolPayload) else ()
+        branch, ends_on = branch_of(event), switched_branch(event)
+        return cls(event.session, event.project, place, branch, event.at, content, ends_on, lands_on)
 
 
 class Checker:

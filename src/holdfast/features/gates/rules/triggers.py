@@ -150,6 +150,8 @@ def _edits_worktree(event: Event) -> bool:
     """Only files of the worktree count for a branch."""
     if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
         return True
+    if isinstance(event.data, ToolPayload) and event.data.lands_on:
+        return True
     paths = changed_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
     return any(path.startswith(f"{root}/") for path in paths) if paths else action_of(event) == "edit"
