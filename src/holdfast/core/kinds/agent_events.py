@@ -89,6 +89,10 @@ class ToolPayload(HookPayload):
     git_verbs: list[str] = []
     """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
     `UNKNOWN_VERB` where the command names git and could not be followed."""
+    endangers: dict[str, str] = {}
+    """Files with uncommitted lines of others that it may discard, and who wrote them (`FileChange.owner`)."""
+    changed_by: dict[str, str] = {}
+    """Files that the session used and somebody else changed since its last call, and who did."""
 
 
 class ToolEndPayload(ToolPayload):
