@@ -1,5 +1,6 @@
-"""Repairs a damaged database (P7): the newest good backup and everything readable are combined next to it, then the
-two are exchanged. The damaged file is kept, and losses are counted and reported."""
+"""Repairs a damaged database (P7): the newest good backup and everything readable are combined next to it, then the two are exchanged."""
+
+# The damaged file is kept, and losses are counted and reported.
 
 import contextlib
 import itertools

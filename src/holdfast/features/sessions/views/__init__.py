@@ -1,4 +1,6 @@
-"""Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
+"""Sessions for people and tools: the list, one whole, who needs you, the timeline."""
+
+# No door adds logic of its own.
 
 from typing import Any
 
