@@ -36,7 +36,11 @@ LOOKS = frozenset(("project.refresh", "sessions.find", "sessions.summarise", "ua
 AGES_AGO_MS = 40 * 3_600_000
 WEEKS = 11
 
-MODES = {name: {hook.event: hook.mode for hook in agent.hooks} for name, agent in AGENTS.items()}
+# Nobody answers in a demo from elsewhere: its play goes on at once.
+MODES = {
+    name: {hook.event: "ask" if hook.mode == "wait" else hook.mode for hook in agent.hooks}
+    for name, agent in AGENTS.items()
+}
 
 
 @dataclass
