@@ -3,14 +3,17 @@
 from typing import Any
 
 from holdfast.core.attention import ASKS
-from holdfast.core.errors import CommandRefused
+from holdfast.core.errors import HoldfastError
+from holdfast.doors.web.api_answers import UNAVAILABLE
 from holdfast.doors.web.screen import Screen, Visit
 
 
 def answer_page(visit: Visit) -> dict[str, Any]:
     try:
         need = visit.view("attention.show", id=visit.path["id"], first=True)
-    except CommandRefused:
+    except HoldfastError as error:
+        if isinstance(error, UNAVAILABLE):
+            raise
         # An open page is looked at again once it is answered.
         return {"need": None}
     return {"need": {**need, "asks": need["kind"] in ASKS}}
