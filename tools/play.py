@@ -97,7 +97,7 @@ class Player:
         for words in (("session", "list", "--all"), ("task", "list"), ("search", "say hello"), ("gate", "status")):
             say(f"holdfast {' '.join(words)}")
             self.holdfast(*words)
-        say("holdfast verify, holdfast rebuild")
+        say("holdfast data verify, holdfast data rebuild")
         self.holdfast("verify")
         self.holdfast("rebuild")
 

@@ -1,4 +1,4 @@
-"""`holdfast import`: history from transcripts and older systems."""
+"""`holdfast data import`: history from transcripts and older systems."""
 
 import collections
 import queue
@@ -281,7 +281,7 @@ def _progress_bar(quiet: bool) -> Progress:
 
 def _show_totals(total: Totals, dry_run: bool) -> None:
     if not (total.files or total.unchanged or total.skipped):
-        render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast import --help")
+        render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast data import --help")
         return
     verb = "would be imported" if dry_run else "imported"
     files, events = render.counted(total.files, "file", "files"), render.counted(total.imported, "event", "events")
@@ -300,4 +300,6 @@ def _show_totals(total: Totals, dry_run: bool) -> None:
             Text(f"!  {render.clean_line(skip.where, 160)}: {render.clean_line(skip.why, 160)}", style="yellow")
         )
     if len(total.skipped) > SHOWN_SKIPS:
-        render.out.print(f"… and {len(total.skipped) - SHOWN_SKIPS} more; all of them: holdfast import --again --json")
+        render.out.print(
+            f"… and {len(total.skipped) - SHOWN_SKIPS} more; all of them: holdfast data import --again --json"
+        )

@@ -1,4 +1,4 @@
-"""`holdfast index`: the code index of this checkout."""
+"""`holdfast search index`: the code index of this checkout."""
 
 import time
 from typing import Annotated, Any
@@ -96,7 +96,7 @@ def _run_index(*, rebuild: bool, wait: bool, json: bool) -> None:
     last = _watch_run(decided["run"], json) if wait else None
     code = 0 if last is None or last["status"] in ("completed", "unchanged") else 1
     render.finish_as_json(json, {"decided": decided, "last": last}, code)
-    render.out.print(_run_summary(last) if last else "It runs in the background. See: holdfast index status")
+    render.out.print(_run_summary(last) if last else "It runs in the background. See: holdfast search index status")
     raise typer.Exit(code)
 
 
@@ -143,7 +143,7 @@ def _run_summary(last: dict[str, Any]) -> str:
 def _show_index(answer: dict[str, Any]) -> None:
     index = answer["index"]
     if index is None:
-        render.out.print(f"{render.clean_line(answer['root'])} has no index yet. Run: holdfast index run")
+        render.out.print(f"{render.clean_line(answer['root'])} has no index yet. Run: holdfast search index run")
     elif "problem" in index:
         render.out.print(f"{render.clean_line(index['problem'])}")
     else:

@@ -66,7 +66,7 @@ def uninstall(
 def _show_what_stays() -> None:
     if client.running_pid() > 0:
         render.hint("The daemon still runs, without work: holdfast daemon stop")
-    render.hint("What was recorded stays until you erase it: holdfast erase --everything")
+    render.hint("What was recorded stays until you erase it: holdfast data erase --everything")
 
 
 def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str]]:
@@ -79,7 +79,7 @@ def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str
 
 
 def _show_files(files: TakenOut) -> None:
-    """Files written outside the state folder; the record itself stays until `holdfast erase --everything`."""
+    """Files written outside the state folder; the record itself stays until `holdfast data erase --everything`."""
     if files.removed:
         render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
     for path in files.restored:

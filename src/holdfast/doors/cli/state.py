@@ -1,4 +1,4 @@
-"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then, loading only what that needs."""
+"""`holdfast state …` and `holdfast state resolve`: what is true of this project, now or then, loading only what that needs."""
 
 import contextlib
 import os

@@ -107,7 +107,7 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
     if history["files"]:
         files = render.counted(history["files"], "file")
         about = f"{files}, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
-        todo = [*todo, f"holdfast import        (earlier sessions: {about})"]
+        todo = [*todo, f"holdfast data import        (earlier sessions: {about})"]
     render.out.print("Next:")
     for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):
         render.out.print(f"  {number}. {command}")
@@ -125,7 +125,7 @@ def _offer_import() -> None:
 
 
 def _importable_history() -> dict[str, Any]:
-    """What `holdfast import` would read, and the estimated time on a small machine."""
+    """What `holdfast data import` would read, and the estimated time on a small machine."""
     from holdfast.doors.cli.importing import files_to_import
 
     try:

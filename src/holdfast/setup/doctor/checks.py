@@ -167,7 +167,7 @@ def _check_replay() -> Iterator[Finding]:
     finally:
         reader.close()
     if different:
-        yield Finding(f"{len(different)} documents are not what the log says: {different[0]}", "holdfast rebuild")
+        yield Finding(f"{len(different)} documents are not what the log says: {different[0]}", "holdfast data rebuild")
 
 
 def _open_settings() -> "SettingsCache":
