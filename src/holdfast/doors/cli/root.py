@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from holdfast import __version__
+from holdfast import __version__, client
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 from holdfast.doors.cli.completion import offer_values
@@ -195,6 +196,7 @@ def run_cli(command: Command | None = None) -> None:
     if sys.argv[1:2] in (["--version"], ["version"]):  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
         return
+    client.answer_views_by(_look_without_daemon)
     try:
         _refuse_without_home()
         if command is not None or not _answered_quickly():
@@ -212,6 +214,13 @@ def run_cli(command: Command | None = None) -> None:
         _exit_with_error(message, kind, EXIT_ERROR)
 
 
+def _look_without_daemon(name: str, args: Mapping[str, Any]) -> tuple[Any] | None:
+    # Loaded only without a daemon: it brings the whole engine.
+    from holdfast.doors.cli.without_daemon import answer_view
+
+    return answer_view(name, args)
+
+
 def _describe_error(error: Exception) -> str:
     """Empty for a failure that only another version of the daemon could explain, and does not."""
     if isinstance(error, HoldfastError):
@@ -224,9 +233,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _other_daemon() -> str:
-    from holdfast.client import version_difference
-
-    difference = version_difference()
+    difference = client.version_difference()
     return f"{difference}. {REPLACE_DAEMON}" if difference else ""
 
 

@@ -61,6 +61,8 @@ def refresh(json: Json = False) -> None:
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project, which looks at it. What the look found is recorded afterwards."""
     answer: dict[str, Any] = client.ask_view(name, **args)
+    if answer["looked_at"] and not client.running_pid():  # Looking again starts no daemon.
+        return answer
     if not answer["looked_at"]:
         # A project never looked at has nothing to show: its first look is awaited.
         with contextlib.suppress(CommandRefused):
