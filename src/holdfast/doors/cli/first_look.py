@@ -9,7 +9,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.analysis.usage.report import format_money, format_token_count
+from holdfast.analysis.usage.report import format_money
 from holdfast.core.errors import HoldfastError
 from holdfast.doors.cli import render
 from holdfast.doors.cli.sessions import NEEDS
@@ -58,7 +58,7 @@ def _title(figures: dict[str, Any]) -> str:
 def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     by_name: dict[str, int] = {}
     for path, sessions in figures["projects"].items():
-        name = Path(path).name or path
+        name = _project_name(path)
         by_name[name] = by_name.get(name, 0) + sessions
     yield "sessions", f"{figures['sessions']:,}, with {render.counted(figures['prompts'], 'prompt')}"
     yield (
@@ -70,24 +70,41 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     tokens = cost["tokens"]["total"]
     yield (
         "cost",
-        f"{format_money(cost)}, {format_token_count(tokens)} tokens" if tokens else "no token use is on record",
+        f"{format_money(cost)}, {_count_in_words(tokens)} tokens" if tokens else "no token use is on record",
     )
-    yield "checks", _check_text(figures["checks"])
+    yield from _check_rows(figures["checks"])
     yield from _error_rows(figures)
     yield "waiting", _waiting_text(figures["waiting"])
 
 
+def _count_in_words(count: int) -> str:
+    for size, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
+        if count >= size:
+            return f"{count / size:.1f} {word}"
+    return f"{count:,}"
+
+
+def _project_name(path: str) -> str:
+    """Worktrees in a folder of the project are counted as the project."""
+    return Path(path.partition("/.worktrees/")[0].partition("/.claude/")[0]).name or path
+
+
 def _most_of(counts: dict[str, int]) -> str:
-    named = ", ".join(f"{name} {n}" for name, n in list(counts.items())[:MOST_NAMED])
+    named = ", ".join(f"{name} ({n})" for name, n in list(counts.items())[:MOST_NAMED])
     more = len(counts) - MOST_NAMED
     return f"{named}, and {more} more" if more > 0 else named
 
 
-def _check_text(checks: dict[str, dict[str, int]]) -> str:
+def _check_rows(checks: dict[str, dict[str, int]]) -> Iterator[tuple[str, str]]:
     """What proved something: runs that could not be judged, or did not run, are left out."""
-    counts = [(kind, found.get("passed", 0), found.get("failed", 0)) for kind, found in checks.items()]
-    parts = [f"{kind} {passed} passed, {failed} failed" for kind, passed, failed in counts if passed or failed]
-    return "; ".join(parts) or "none ran"
+    name = "checks"
+    for kind, found in checks.items():
+        passed, failed = found.get("passed", 0), found.get("failed", 0)
+        if passed or failed:
+            yield name, f"{kind}: {passed} passed, {failed} failed"
+            name = ""
+    if name:
+        yield name, "none ran"
 
 
 def _error_rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,9 @@ def refresh(json: Json = False) -> None:
     _refresh_project()
     answer = client.ask_view("project.tasks")
     render.finish_as_json(json, {"root": answer["root"], "tasks": len(answer["tasks"])})
-    render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
+    render.out.print(
+        f"Looked at {render.clean_line(answer['root'])}: {render.counted(len(answer['tasks']), 'open task')}."
+    )
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:

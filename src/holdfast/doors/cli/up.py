@@ -57,11 +57,11 @@ def up(
         raise typer.Exit(1)
     pid = _start_current_daemon()
     refused = installation.install()
-    agents_here = look_at_agents(self_test=self_test)
     found = _importable_history()
     if _wants_history(found, history, yes, json):
         _read_history(quiet=json)
         found = _importable_history()
+    agents_here = look_at_agents(self_test=self_test)
     todo = next_commands(agents_here)
     agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents_here]
     answer = {"pid": pid, "state": str(client.state_paths().state), "agents": agents, "next": todo, "history": found}

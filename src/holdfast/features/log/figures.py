@@ -1,7 +1,7 @@
 """What happened in the last days, over all projects: sessions, checks, and the errors met most."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.analysis.error_text import first_error, signature
@@ -24,13 +24,17 @@ def recent_figures(call: Call) -> dict[str, Any]:
     if not prompts and (last := _last_prompt(call.reader)):
         since, until = last - length, last
         prompts = list(_events(call.reader, "prompt.submitted", since))
-    errors = ErrorCounts(_events(call.reader, "tool.failed", since, until))
+    checks = list(_events(call.reader, "check.finished", since, until))
+    # A failing test is counted with the checks.
+    judged = {(event.session, event.data.get("call")) for event in checks}
+    failed = _events(call.reader, "tool.failed", since, until)
+    errors = ErrorCounts(one for one in failed if (one.session, one.data.get("call")) not in judged)
     return {
         "since": since, "until": until, "now": call.now, "prompts": len(prompts),
         "sessions": len({event.session for event in prompts}),
         "agents": _counted_sessions((event.agent, event.session) for event in prompts),
         "projects": _counted_sessions((event.project, event.session) for event in prompts if event.project),
-        "checks": _check_counts(_events(call.reader, "check.finished", since, until)),
+        "checks": _check_counts(checks),
         "failed_calls": errors.total, "errors": errors.most_frequent(),
     }  # fmt: skip
 
@@ -51,7 +55,7 @@ def _counted_sessions(pairs: Iterator[tuple[str, str]]) -> dict[str, int]:
     return dict(Counter(name for name, _ in set(pairs)).most_common())
 
 
-def _check_counts(checks: Iterator[Event]) -> dict[str, dict[str, int]]:
+def _check_counts(checks: Iterable[Event]) -> dict[str, dict[str, int]]:
     """Of each kind, runs by verdict."""
     counts: dict[str, Counter[str]] = {}
     for event in checks:
@@ -62,7 +66,7 @@ def _check_counts(checks: Iterator[Event]) -> dict[str, dict[str, int]]:
 class ErrorCounts:
     """Failed calls, the same error with other paths and numbers counted as one."""
 
-    def __init__(self, failed: Iterator[Event]) -> None:
+    def __init__(self, failed: Iterable[Event]) -> None:
         self.total = 0
         self._sessions: dict[str, set[str]] = {}
         self._times: Counter[str] = Counter()
