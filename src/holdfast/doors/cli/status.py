@@ -151,7 +151,8 @@ def _log_line(answer: dict[str, Any]) -> str:
     counts = answer["counts"]
     waiting = f", {format_bytes(answer['spool_bytes'])} in the spool" if answer["spool_bytes"] else ""
     jobs = f", {render.counted(counts['jobs'], 'job')} waiting" if counts["jobs"] else ""
-    return f"log      {render.counted(counts['events'], 'event')}, {format_bytes(answer['store_bytes'])} in {answer['store']}{waiting}{jobs}"
+    size = f"{format_bytes(answer['store_bytes'])} in {answer['store']}"
+    return f"log      {render.counted(counts['events'], 'event')}, {size}{waiting}{jobs}"
 
 
 def bodies_line(bodies: dict[str, Any]) -> str:
