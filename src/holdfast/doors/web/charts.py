@@ -27,8 +27,14 @@ def stacked_bars(
         ],
         "width": BAR * max(1, len(labels)),
         "ticks": [shown(top), shown(top / 2), shown(0)],
-        "ends": list(labels[:: max(1, -(-len(labels) // MOST_LABELS))]),
+        "ends": _labels_of_axis(labels),
     }
+
+
+def _labels_of_axis(labels: Sequence[str]) -> list[str]:
+    """Evenly spread, with the first and the last."""
+    count = min(len(labels), MOST_LABELS)
+    return [labels[round(n * (len(labels) - 1) / max(1, count - 1))] for n in range(count)]
 
 
 def axis_top(most: float) -> float:

@@ -11,6 +11,7 @@ from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.doors.web.charts import stacked_bars
 from holdfast.doors.web.health import collect_health
 from holdfast.doors.web.screen import Screen, Visit
+from holdfast.doors.web.state_words import change_sentences, state_sentences
 
 # Project state: the project's document, now and at any recorded moment.
 
@@ -36,10 +37,19 @@ def state_page(visit: Visit) -> dict[str, Any]:
         "is_now": step == last,
         "compared": bool(before),
         "found": current,
+        "sentences": state_sentences(current["document"], current["open"]),
+        "changes": _changes_since_yesterday(visit, root) if step == last else [],
         "parts": _document_parts(current["document"]),
         "changed": _changed_parts(current["document"], before_document),
         "lines": _document_lines(before, current["text"]),
     }
+
+
+def _changes_since_yesterday(visit: Visit, root: str) -> list[str]:
+    try:
+        return change_sentences(visit.view("project.diff", project=root, a="1d", b="now")["differences"])
+    except HoldfastError:
+        return []  # Nothing was known of it a day ago.
 
 
 def _current_state(visit: Visit, root: str) -> dict[str, Any]:
