@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from holdfast.agents.codex.transcript import script_call
+
 Record = dict[str, Any]
 Hook = tuple[str, Record]
 
@@ -64,7 +66,7 @@ class ClaudePlayer:
             raise CannotPlay("several sessions in one file: a fork or a resumed one")
         self.calls: dict[str, Record] = {}
         self.answer, self.turn = "", ""
-        self.working = self.caveat = self.awaited = False
+        self.working = self.caveat = self.awaited = self.has_failed = False
 
     def take(self, record: Record) -> Iterator[Hook]:
         if record.get("type") == "system" and record.get("subtype") == "compact_boundary":
@@ -85,6 +87,7 @@ class ClaudePlayer:
 
     def _assistant(self, record: Record) -> Iterator[Hook]:
         self.awaited = {part.get("type") for part in _parts(record)} != {"text"}
+        self.has_failed = bool(record.get("isApiErrorMessage"))
         for part in _parts(record):
             if part.get("type") == "text":
                 self.answer = part["text"]
@@ -116,7 +119,9 @@ class ClaudePlayer:
         yield "UserPromptSubmit", {"prompt": _as_typed(text), "prompt_id": self.turn}
 
     def _stop(self) -> Iterator[Hook]:
-        if self.working:
+        if self.working and self.has_failed:
+            yield "StopFailure", {"error": self.answer, "prompt_id": self.turn}
+        elif self.working:
             yield "Stop", {"last_assistant_message": self.answer, "prompt_id": self.turn}
         self.working = False
 
@@ -231,8 +236,9 @@ class CodexPlayer:
 
 def _codex_call(payload: Record) -> Record:
     """Hooks name the shell as Claude Code does."""
-    name = payload.get("name") or "shell"
-    arguments = next((payload[one] for one in ("arguments", "input", "action") if payload.get(one)), "{}")
+    name, script = script_call(payload.get("name") or "shell", payload.get("input"))
+    named = {**payload, "input": script}
+    arguments = next((named[one] for one in ("arguments", "input", "action") if named.get(one)), "{}")
     try:
         given = json.loads(arguments) if isinstance(arguments, str) else arguments
     except ValueError:

@@ -1,8 +1,7 @@
-"""The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`.
+"""The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`."""
 
-Mirrors native/hook.c function by function; the protocol is in docs/protocol.md. It imports only what is built into the
-interpreter, because json, socket or re would each double the time an agent waits.
-"""
+# Mirrors native/hook.c function by function; the protocol is in docs/protocol.md. It imports only what is built into
+# the interpreter, because json, socket or re would each double the time an agent waits.
 
 import posix
 import sys

@@ -62,7 +62,11 @@ def test_without_a_time_it_is_now():
 
 def test_the_alias_tells_seed_ids_apart():
     assert session_alias("session_20251201_101112") != session_alias("session_20251201_101113")
-    assert session_alias("a1b2c3d4-e5f6-7890-abcd-ef1234567890") == "a1b2c3d4"
+    assert session_alias("019ddb90-9933-7461-ad38-875618e21ac6") != session_alias(
+        "019ddb90-9a11-7d31-9736-7094e307e0fd"
+    )
+    assert session_alias("ses_2bef27598ffe7m6Lx2BIiN92bh") != session_alias("ses_2bef25635ffe8EzID0I1Oeymal")
+    assert session_alias("a1b2c3d4-e5f6-4890-abcd-ef1234567890") == "a1b2c3d4"
     assert all(len(session_alias(name)) <= 8 for name in ("", "x", "session_", "a" * 100))
 
 

@@ -53,5 +53,7 @@ def native_session_id(key: str, agent: str) -> str:
 
 
 def session_alias(session: str) -> str:
-    """The 8 characters people type, never a key (D5). Ids with a common beginning use their end."""
-    return session[-8:] if session.startswith("session_") else session[:8]
+    """The 8 characters people type, never a key (D5). Ids that begin with a time use their end."""
+    # The 15th character of a UUID is its version; Codex and Pi use 7, which begins with the time.
+    by_time = session.startswith(("session_", "ses_")) or (len(session) == 36 and session[14] == "7")
+    return session[-8:] if by_time else session[:8]

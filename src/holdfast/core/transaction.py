@@ -279,7 +279,8 @@ class Transaction:
     def _decide(self, feature: Feature, decide: Decide, event: Event, settings: Mapping[str, Any]) -> Decision | None:
         section = settings.get(feature.name)
         try:
-            return decide(self.state, event, section) if feature.can_decide(event.kind, section) else None
+            asked = event.kind in feature.answers_after or feature.can_decide(event.kind, section)
+            return decide(self.state, event, section) if asked else None
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return None

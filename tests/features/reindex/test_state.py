@@ -75,16 +75,22 @@ class Room:
 @given(series)
 def test_one_first_prompt_per_session_and_state_is_replay(tmp_path_factory, steps: list) -> None:  # type: ignore[no-untyped-def]
     room = Room(tmp_path_factory.mktemp("room"))
-    prompts = set()
+    named, known, shown, triggered = "", set(), set(), []
     for kind, session, data in steps:
         room.tell(kind, session, data)
-        if kind == "prompt.submitted":
-            prompts.add(session)
+        if kind == "session.started" and named not in ("", session):
+            shown.discard(session)  # S0-4
+        if kind == "session.started" or (kind == "prompt.submitted" and session not in known):
+            named = session
+            known.add(session)
+        if kind == "prompt.submitted" and session not in shown:
+            triggered.append(session)
+            shown.add(session)
     first = [e.session for e in room.events("reindex.decided") if e.data["trigger"] == "first_prompt"]
-    assert sorted(first) == sorted(prompts), "each session that prompted triggered once, and no other"
+    assert first == triggered, "each session triggered once after a start, and no other"
     for session in SESSIONS:
         doc = room.session(session)
-        assert bool(doc and doc["shown"]) == (session in prompts)
+        assert bool(doc and doc["shown"]) == (session in shown)
     _newest_agrees(room)
     replayed = fold_events(FEATURE, room.store.reader().replay())
     stored = {row.ref: msgspec.json.decode(row.doc) for row in room.store.reader().rows("reindex")}

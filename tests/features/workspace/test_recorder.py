@@ -224,6 +224,18 @@ def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path)
         thread.join()
 
 
+def test_a_second_look_leaves_the_writer_as_it_is(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    recorder.before_call([root], "token")
+    recorder.begin("token", session="one")
+    (repo / "a").write_text("by one\n")
+    recorder.drain(root)
+    recorder.end_turn("one")
+    os.utime(repo / "a")
+    recorder.drain(root)
+    assert root.files["a"].by == "one"
+
+
 def test_a_worktree_made_again_is_another_one(recorder: Recorder, repo: Path) -> None:
     root = watched(recorder, repo)
     (repo / "a").write_text("uncommitted\n")

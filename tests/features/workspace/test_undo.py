@@ -141,7 +141,10 @@ def test_each_change_is_on_record_with_its_call(world: World) -> None:
         for e in world.events(kinds=("workspace.changed",))
     }
     assert made == {"edit": ("one", "Edit", ["a"]), "shell": ("two", "Bash", ["src/b"])}
-    assert set(world.view("workspace.of_session", session="one")) == {"edit"}
+    (call,) = world.view("workspace.of_session", session="one").values()
+    assert (call["call"], call["files"]) == ("edit", [{"path": "a", "act": "changed", "lost": 0}])
+    (row,) = [row for row in world.view("sessions.rows", id="two")["rows"] if row["kind"] == "workspace.changed"]
+    assert row["text"] == "src/b"
 
 
 def test_discarded_lines_are_counted(world: World) -> None:
@@ -181,3 +184,28 @@ def test_erasing_a_text_reaches_the_versions(world: World) -> None:
     assert "notes" in world.cli("rescue")
     world.cli("erase", "--text", "zanzibar unicorn placebo quartz", "--yes")
     assert "Nothing is lost" in world.cli("rescue")
+
+
+def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    one.start(), two.start()
+    a = str(world.project / "a")
+    two.tool("Read", file_path=a)
+    shell(world, one, "echo by one >> a")
+    told = two.before("Bash", command="ls")["hookSpecificOutput"]["additionalContext"]
+    assert "a (by session one)" in told
+    two.after("Bash", command="ls")
+    assert two.before("Bash", command="ls -l") == {}
+    two.after("Bash", command="ls -l")
+    told = two.before("Bash", command="cd . && git checkout -- .")["hookSpecificOutput"]["additionalContext"]
+    assert "would discard uncommitted lines of others: a (by session one)" in told
+    two.after("Bash", command="git checkout -- .")
+    assert one.before("Bash", command="git checkout -- a") == {}
+    one.after("Bash", command="git checkout -- a")
+    world.cli("config", "set", "workspace.discards", "refuse")
+
+    def is_refused() -> bool:
+        answer = two.before("Bash", command="git reset --hard")["hookSpecificOutput"]
+        return answer.get("permissionDecision") == "deny"
+
+    wait_until(is_refused, "the new setting counts")

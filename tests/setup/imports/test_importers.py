@@ -289,6 +289,35 @@ insert into activities values (3, null, null, 'Edit', '{}', 1, null, '2026-01-01
 """
 
 
+OAK_MEMORY = """
+alter table sessions add column title text;
+alter table sessions add column summary text;
+update sessions set title = 'Faster login', summary = 'The login is faster now.';
+create table memory_observations (id text primary key, session_id text, observation text, memory_type text,
+  file_path text, status text, created_at text);
+insert into memory_observations values ('o1', 's1', 'Tokens expire at midnight', 'gotcha', '/p/auth.py', 'active', '2026-01-01T10:30:00');
+insert into memory_observations values ('o2', 's1', 'Gone', 'decision', null, 'superseded', '2026-01-01T10:31:00');
+"""
+
+
+def test_oak_brings_titles_summaries_and_memories(place):
+    """As words of another system: origin `outside` is not injected before a person vouches for it."""
+    file = place.project / ".oak/ci/activities.db"
+    file.parent.mkdir(parents=True)
+    db = apsw.Connection(str(file))
+    db.execute(OAK + OAK_MEMORY)
+    db.close()
+    events, _ = told("oak", place)
+    assert [e.data["title"] for e in events if e.kind == "session.titled"] == ["Faster login"]
+    memories = [
+        (e.data["type"], e.data["text"], e.data["origin"], e.session) for e in events if e.kind == "memory.observed"
+    ]
+    assert memories == [
+        ("session_summary", "The login is faster now.", "outside", "s1"),
+        ("gotcha", "Tokens expire at midnight", "outside", "s1"),
+    ]
+
+
 def test_oak_is_read_without_touching_it(place):
     file = place.project / ".oak/ci/activities.db"
     file.parent.mkdir(parents=True)

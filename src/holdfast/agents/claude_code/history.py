@@ -39,7 +39,7 @@ MESSAGES = ("user", "assistant")
 IMPORTED, WORKING, LEFT = "import", "import-working", "import-exit"
 """How an imported session ends, as far as its file shows."""
 EXITS = ("/exit", "/quit")
-UNREPORTED = ("session.titled", "turn.interrupted")
+UNREPORTED = ("session.titled", "session.pull_request", "turn.interrupted")
 TITLES = ("summary", "ai-title", "custom-title")
 """Records with a title of the session, in ascending priority."""
 
@@ -153,6 +153,8 @@ class _Transcript:
             yield from self._attached(record, record.attachment)
         elif record.type in TITLES:
             self._read_title(record)
+        elif record.type == "pr-link" and self.begun and (url := _web_address(record.pr_url)):
+            yield self._event(self._placed(record, f"pr/{url}"), "session.pull_request", url=url)
 
     def _read_title(self, record: Line) -> None:
         if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
@@ -318,6 +320,8 @@ class _Transcript:
             place = marker or self.last
             kind = "subagent.ended" if self.last.agent_id else kind
             said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
+            if self.last.is_api_error_message and kind == "turn.ended":
+                kind, said = "turn.failed", {"error": normalise.cap_text(self.answer, normalise.ERROR)}
             # Two prompts may follow the same record; the turn between them is empty.
             n = self.ends[place.uuid]
             self.ends[place.uuid] += 1
@@ -370,6 +374,10 @@ class _Transcript:
 def _output_of(ending: ToolUseResult | None) -> Any:
     """Of a command: what it printed, as the hook reports it. The model may have got less of it."""
     return {"stdout": ending.stdout, "stderr": ending.stderr} if ending and (ending.stdout or ending.stderr) else None
+
+
+def _web_address(url: Any) -> str:
+    return url[: normalise.NAME] if isinstance(url, str) and url.startswith("https://") else ""
 
 
 def _parts_of(parts: list[Any], type_: str) -> list[Mapping[str, Any]]:

@@ -85,6 +85,9 @@ class Line(msgspec.Struct, rename="camel"):
     operation: Any = None
     content: Any = None
     """Of a `queue-operation`: what was typed while the agent worked."""
+    is_api_error_message: bool | None = None
+    """The text is not the agent's: its model could not be asked."""
+    pr_url: Any = None
     ai_title: Any = None
     custom_title: Any = None
     summary: Any = None

@@ -1,8 +1,7 @@
-"""Every event kind in one place: what agents tell, what Holdfast writes, what each feature derives.
+"""Every event kind in one place: what agents tell, what Holdfast writes, what each feature derives."""
 
-To add one: a `Payload` with `@event_kind` in the file it belongs to. To change the meaning of stored fields: raise its
-version and add an upcaster. Sets of kinds that several features use are named here, once.
-"""
+# To add one: a `Payload` with `@event_kind` in the file it belongs to. To change the meaning of stored fields: raise
+# its version and add an upcaster. Sets of kinds that several features use are named here, once.
 
 from holdfast.core.kinds import (
     agent_events,

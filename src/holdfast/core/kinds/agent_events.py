@@ -1,4 +1,6 @@
-"""Kinds that come from agents' hooks. The same happening has the same kind and fields in every agent."""
+"""Kinds that come from agents' hooks."""
+
+# The same happening has the same kind and fields in every agent.
 
 import msgspec
 
@@ -89,6 +91,10 @@ class ToolPayload(HookPayload):
     git_verbs: list[str] = []
     """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
     `UNKNOWN_VERB` where the command names git and could not be followed."""
+    endangers: dict[str, str] = {}
+    """Files with uncommitted lines of others that it may discard, and who wrote them (`FileChange.owner`)."""
+    changed_by: dict[str, str] = {}
+    """Files that the session used and somebody else changed since its last call, and who did."""
 
 
 class ToolEndPayload(ToolPayload):
@@ -125,6 +131,13 @@ class SessionEnded(HookPayload):
     reason: str = ""
     terminal_closed: bool = False
     """The terminal of the agent's process was gone when it said so."""
+
+
+@event_kind("session.pull_request")
+class SessionPullRequest(HookPayload):
+    """The agent says that a pull request belongs to the session."""
+
+    url: str = ""
 
 
 @event_kind("session.titled")

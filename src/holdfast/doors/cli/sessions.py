@@ -370,6 +370,7 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("tokens", _tokens_text),
     ("cost", _cost_text),
     ("gates", lambda one: _gates_text(one)),
+    ("pull req.", lambda one: ", ".join(one["pull_requests"])),
     ("subagents", lambda one: str(one["lanes_seen"] or "")),
     ("from", lambda one: f"{one['parent']} ({one['parent_reason']})" if one["parent"] else ""),
     ("to", lambda one: ", ".join(one["children"])),

@@ -211,7 +211,7 @@ ALLOWED_COMMANDS = frozenset(
         "sessions.close", "sessions.reopen", "log.note",
         "gates.satisfy", "gates.approve", "gates.accept", "gates.pause", "gates.resume", "gates.clear",
         "memory.add", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget",
-        "project.look", "project.add_task", "project.finish_task", "project.dismiss_task",
+        "project.look", "project.add_task", "project.finish_task", "project.dismiss_task", "workspace.undo",
     )
 )  # fmt: skip
 """Nothing that imports or runs a program of the caller's choice; `memory.forget` erases, and its page asks first."""

@@ -19,7 +19,7 @@ LABELS = {
     "answer.undelivered": "Not delivered", "check.finished": "Check", "git.acted": "Git",
     "gates.triggered": "Gate opened", "gates.satisfied": "Gate satisfied", "gates.approved": "Gate approved",
     "gates.cleared": "Gate reopened", "gates.bypassed": "Gate bypassed", "gates.attempted": "Gate attempt",
-    "gates.paused": "Gates paused", "gates.resumed": "Gates resumed", LANE_GOES_ON: "Subagent, continued",
+    "gates.paused": "Gates paused", "gates.resumed": "Gates resumed", "workspace.changed": "Files", LANE_GOES_ON: "Subagent, continued",
 }  # fmt: skip
 LOOKS = {
     "answer.undelivered": "failed",
@@ -28,7 +28,7 @@ LOOKS = {
     "subagent.started": "sub", "subagent.ended": "sub", "tool.finished": "tool", LANE_GOES_ON: "sub",
     "gates.triggered": "gate", "gates.satisfied": "check passed", "gates.approved": "check passed",
     "gates.cleared": "gate", "gates.bypassed": "failed", "gates.attempted": "failed", "gates.paused": "gate",
-    "gates.resumed": "gate", "git.acted": "gate",
+    "gates.resumed": "gate", "git.acted": "gate", "workspace.changed": "gate",
 }  # fmt: skip
 # Colours in the style sheet.
 LANES = 5

@@ -60,23 +60,22 @@ class Before(msgspec.Struct, frozen=True):
     """The environment that the agent started with."""
 
 
-def add_bends(checks: list[Check], worktree: Worktree, before: Before) -> list[Check]:
-    """Complete the checks that passed; the others keep only what a reader needs."""
-    passed = [check for check in checks if _is_passed_test(check)]
-    if not passed:
+def add_bends(checks: list[Check], worktree: Worktree, before: Before, *, undecided: bool = False) -> list[Check]:
+    """Complete the checks that passed, or may turn out to; the others keep only what a reader needs."""
+    proving = (Verdict.PASSED, Verdict.UNKNOWN) if undecided else (Verdict.PASSED,)
+    if not any(check.kind is CheckKind.TEST and check.verdict in proving for check in checks):
         return [msgspec.structs.replace(check, ran_with={}) for check in checks]
     deadline = time.monotonic() + LOOK_S
     changed = [*_changed_configuration(worktree, before, deadline), *_hidden_files(worktree, before, deadline)]
-    return [_with_bends(check, worktree, before, changed) for check in checks]
-
-
-def _is_passed_test(check: Check) -> bool:
-    return check.kind is CheckKind.TEST and check.verdict is Verdict.PASSED
+    return [
+        _with_bends(check, worktree, before, changed)
+        if check.kind is CheckKind.TEST and check.verdict in proving
+        else msgspec.structs.replace(check, ran_with={})
+        for check in checks
+    ]
 
 
 def _with_bends(check: Check, worktree: Worktree, before: Before, changed: list[str]) -> Check:
-    if not _is_passed_test(check):
-        return msgspec.structs.replace(check, ran_with={})
     asked, own = check.ran_with, before.environment.get("PATH", "")
     search_path = asked.get("path", "").replace("${PATH}", own).replace("$PATH", own) or own
     words = (asked.get("program", ""), asked.get("cwd", ""), worktree.root, asked.get("launcher", ""))

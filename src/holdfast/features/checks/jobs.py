@@ -43,12 +43,18 @@ def judge_late(call: JobCall) -> list[Event]:
     judged = judge_result(result, before.cwd or ended.data.cwd)
     # The worktree of today is another one: place, branch and commit stay as they were when the call ended.
     where = {"worktree": before.worktree, "repo": before.repo, "branch": before.branch, "commit": before.commit}
-    judged = msgspec.structs.replace(judged, **where)
+    judged = msgspec.structs.replace(judged, checks=[_as_it_ran(one, before.checks) for one in judged.checks], **where)
     changed = [check for check in judged.checks if not _is_known(check, before.checks)]
     return [
         _told_late(derived_event(ended, check_finished(ended, ended.data, judged, check)), number)
         for number, check in enumerate(changed)
     ]
+
+
+def _as_it_ran(check: Check, known_checks: list[Check]) -> Check:
+    """With what was seen of its surroundings when it ended."""
+    same = next((one for one in known_checks if (one.runner, one.dir) == (check.runner, check.dir)), None)
+    return msgspec.structs.replace(check, bent=same.bent, ran_with=same.ran_with) if same else check
 
 
 def _is_known(check: Check, known_checks: list[Check]) -> bool:

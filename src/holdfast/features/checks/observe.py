@@ -250,7 +250,9 @@ class Observer:
         if worktree is None or time.time() * 1000 - event.at > LATE_MS:
             return judged.checks
         since = min(self._since.get(event.session, event.at), process_start_ms(agent) or event.at)
-        return add_bends(judged.checks, worktree, Before(since, commit_at(worktree, since), environment_of(agent)))
+        state = Before(since, commit_at(worktree, since), environment_of(agent))
+        # Of some agents the exit code is read later, from the transcript.
+        return add_bends(judged.checks, worktree, state, undecided=data.exit_code is None)
 
     # ── without a hook ───────────────────────────────────────────────────────────────────────────────────────────────
 

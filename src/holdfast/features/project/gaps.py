@@ -1,4 +1,6 @@
-"""The gap rules: each looks at a project's facts and yields what is missing. Pure; time is an argument."""
+"""The gap rules: each looks at a project's facts and yields what is missing."""
+
+# Pure; time is an argument.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -197,7 +199,7 @@ def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unli
         "unvalidated_changes",
         facts,
         key=area,
-        done_when=rules.done_when,
+        done_when=rules.done_when or _done_by_command(rules.validate),
         blocking=rules.blocks,
         capabilities=rules.capabilities,
         resources=[*_filesystem(folders or paths), *(f"lock:{name}" for name in rules.locks)],
@@ -205,6 +207,11 @@ def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unli
         confidence=0.9 if rules.validate else 0.7,
         basis=_digest(_state_of(files)),
     )
+
+
+def _done_by_command(globs: list[str]) -> list[str]:
+    """An area that names its commands is closed by them and by no other check."""
+    return [f"A command like {' or '.join(globs)} passes after the last change"] if globs else []
 
 
 def unpushed_commits(doc: Project, at: int) -> Iterator[Gap]:

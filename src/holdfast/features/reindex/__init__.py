@@ -18,7 +18,7 @@ VIEWS = ("status", "watch", "runs", "search", "related", "outline", "symbol", "w
 
 FEATURE = Feature(
     name="reindex",
-    version=2,
+    version=3,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
     reduce=reduce,

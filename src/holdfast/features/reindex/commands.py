@@ -31,13 +31,14 @@ def _last_decision(reader: Reader, project: str) -> dict[str, Any]:
 
 
 def initialize_flag(call: Call) -> CommandResult:
-    """A known session keeps its flag, a new one begins with false."""
+    """The session that the file names keeps its flag, any other begins with false (S0-4)."""
     session = _resolve_session(call)
     session_flag, newest = SESSION.load(call.reader, session), _newest_session(call)
     previous = newest.session_id if newest else ""
     source = str(call.args.get("source") or "unknown")
+    shown = bool(session_flag and session_flag.shown) and previous in ("", session)
     flag = FlagInitialized(
-        source=source if source in SOURCES else "unknown", shown=bool(session_flag and session_flag.shown), previous=previous,
+        source=source if source in SOURCES else "unknown", shown=shown, previous=previous,
         reset=previous != session,
     )  # fmt: skip
     answer = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}

@@ -113,7 +113,9 @@ def _is_new_here(event: Event, session: index_state.FlagState) -> bool:
 def _initialized_event(event: Event, session: index_state.FlagState, checkout: index_state.Checkout) -> Event:
     previous = checkout.newest.session_id if checkout.newest else ""
     source = event.get("source", "unknown") if event.kind == "session.started" else "unknown"
-    flag = FlagInitialized(source=source, shown=session.shown, previous=previous, reset=previous != event.session)
+    # S0-4: at a start whose file names another session, the first prompt is to come again.
+    shown = session.shown and (event.kind == "prompt.submitted" or previous in ("", event.session))
+    flag = FlagInitialized(source=source, shown=shown, previous=previous, reset=previous != event.session)
     return derived_event(event, flag)
 
 

@@ -224,7 +224,7 @@ def facets(_ref: Ref, doc: AnyDocument) -> tuple[str, str, int]:
 
 
 def _session_started(doc: FlagState, event: Event) -> FlagState:
-    """S0-5: the same id keeps its flag, whatever `source` says."""
+    """S0-5: the same id keeps its flag, whatever `source` says, unless another session was here meanwhile (S0-4)."""
     return replace(_on_branch(doc, event, switch=False), started=True, project=event.project or doc.project)
 
 
@@ -273,8 +273,11 @@ def _session_marked(doc: FlagState, event: Event) -> FlagState:
     return replace(doc, shown=data.shown, status="shown" if data.shown else "waiting")
 
 
-def _session_initialized(doc: FlagState, _event: Event) -> FlagState:
-    return doc if doc.started else replace(doc, started=True)
+def _session_initialized(doc: FlagState, event: Event) -> FlagState:
+    data: FlagInitialized = event.data
+    if doc.started and doc.shown == data.shown:
+        return doc
+    return replace(doc, started=True, shown=data.shown, status="shown" if data.shown else "waiting")
 
 
 def _session_finished(doc: FlagState, event: Event) -> FlagState:

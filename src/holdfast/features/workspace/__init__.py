@@ -6,7 +6,7 @@ from holdfast.core.authority import Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.lazy import lazy_function
-from holdfast.features.workspace import observe
+from holdfast.features.workspace import observe, policy
 from holdfast.features.workspace.content_store import FOLDER
 from holdfast.features.workspace.settings import WorkspaceSettings
 
@@ -20,6 +20,11 @@ FEATURE = Feature(
     enriches=observe.OBSERVED_KINDS,
     before_answer=observe.WORKSPACE.before_answer,
     answers_after=frozenset(("tool.started", *TOOL_ENDS)),
+    decide=policy.decide,
+    decides_on=frozenset(("tool.started",)),
+    # Only the calls that `before_answer` names: no other waits for the state.
+    can_decide=lambda _kind, _settings: False,
+    refuses=lambda settings: settings is not None and settings.discards == "refuse",
     erase=observe.WORKSPACE.erase,
     own_folder=FOLDER,
     watch=observe.WORKSPACE.watch,

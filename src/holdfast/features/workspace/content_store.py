@@ -19,8 +19,8 @@ from holdfast.features.workspace import codec
 FOLDER, NAME = "workspace", "content.sqlite"
 LONGEST_CHAIN = 12
 """Differences that are applied to read one version."""
-LARGEST_BASE = 4 << 20
-"""A difference to a larger file costs more time than it saves."""
+SMALLEST_BASE, LARGEST_BASE = 4 << 10, 4 << 20
+"""A difference to a smaller or larger file costs more time than it saves."""
 # A version above this size is evicted before smaller ones.
 BIG = 1 << 20
 ENCRYPTED = b"\x00HFE1"
@@ -137,7 +137,7 @@ class ContentStore:
             return self._row(name) is not None
 
     def _base_for(self, content: bytes, base: str) -> tuple[int, bytes] | None:
-        if not base or len(content) > LARGEST_BASE:
+        if not base or not SMALLEST_BASE < len(content) <= LARGEST_BASE:
             return None
         with self._lock:
             row = self._row(base)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.analysis.shell.command_effects import read_acts
 from holdfast.core.agent import known_agent
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Quotes, Settings, Waiting, WatchCall
@@ -16,14 +17,16 @@ from holdfast.core.kinds.workspace_events import FileChange, WorkspaceChanged
 from holdfast.core.ports import Cipher
 from holdfast.features.workspace.content_store import ChangeRow, text_of
 from holdfast.features.workspace.losses import note_losses
+from holdfast.features.workspace.policy import DISCARDING, MAY_DISCARD
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.restore import finish_open
 from holdfast.features.workspace.settings import DEFAULTS
+from holdfast.features.workspace.watched_root import WatchedRoot
 
 OBSERVED_KINDS = frozenset(("session.started", "prompt.submitted", "tool.started", "turn.ended", *TOOL_ENDS))
 READING = frozenset(("read", "search", "web", "todo", "plan", "ask"))
 """What tools do that write no file of the worktree."""
-MOST_FILES = 200
+MOST_FILES, MOST_ENDANGERED = 200, 50
 """Files named in one event."""
 # As hooks of all agents name the tool; without it the call is treated as one that writes.
 _TOOL = re.compile(rb'"(?:tool_name|toolName|tool)"\s*:\s*"([^"\\]{1,200})"')
@@ -63,9 +66,12 @@ class Workspace:
             return False
         folders = dict.fromkeys((*_named_folders(waiting.body), waiting.folder))
         roots = {root.root: root for one in folders if (root := recorder.root_for(one, settings)) is not None}
-        if roots:
-            recorder.before_call(list(roots.values()), waiting.key, native)
-        return False
+        if not roots:
+            return False
+        recorder.before_call(list(roots.values()), waiting.key, native)
+        return recorder.has_news(waiting.body) or (
+            MAY_DISCARD.search(waiting.body) is not None and any(one.files for one in roots.values())
+        )
 
     def enrich(self, event: Event, settings: Settings, _parts: ContentParts) -> bool:
         data, recorder = event.data, self._recorder
@@ -77,11 +83,23 @@ class Workspace:
         root = recorder.root_for(data.cwd, settings)
         if root is not None:
             root.project = event.project or root.root
+            if isinstance(data, ToolPayload):
+                self._note_use(recorder, root, event, data)
             if isinstance(data, ToolPayload) and data.action not in READING:
                 self._note_call(recorder, event, data)
                 if event.kind in TOOL_ENDS:
                     recorder.end(session=event.session, call=data.call)
         return False
+
+    def _note_use(self, recorder: Recorder, root: WatchedRoot, event: Event, data: ToolPayload) -> None:
+        recorder.use(event.session, [path for path in (data.path, *data.paths) if path.startswith("/")])
+        if event.kind != "tool.started" or data.action in READING:
+            return
+        news = recorder.take_news(event.session)
+        data.changed_by = {text_of(path): by for path, by in news.items()}
+        if data.action == "shell" and root.files and any(map(DISCARDING.search, read_acts(data.command).readings)):
+            found = list(recorder.endangered(root, event.session).items())[:MOST_ENDANGERED]
+            data.endangers = {text_of(path): by for path, by in found}
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
         if event.kind == "tool.started":

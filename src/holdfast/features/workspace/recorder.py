@@ -15,22 +15,22 @@ from holdfast.core.git_context import CachedGitContext
 from holdfast.core.ports import Cipher
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
-from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import ChangeRow, ContentStore
+from holdfast.features.workspace.folder_watches import FolderWatches
 from holdfast.features.workspace.git_files import Place
-from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.settings import WorkspaceSettings
-from holdfast.features.workspace.watched_root import MANY, STAGING, WatchedRoot, folders_of, identity_of
+from holdfast.features.workspace.watched_root import MANY, WatchedRoot, folders_of, identity_of
 
-WAIT_S = 1.0
-"""The longest that a call waits for pending files. What is not captured by then is captured beside the call."""
+WAIT_S, END_S = 0.8, 0.2
+"""The longest that the beginning and the end of a call wait for pending files. What is not captured by then is captured
+beside the call."""
 GATHER_S, SLICE, SLICE_S = 0.02, 32, 0.02
 """The background gathers events this long, and holds the lock for so many files or seconds."""
 IDLE_S, LIVE_S = 1.0, 3_600.0
 MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
-MOST_FOLDERS = 100_000
 MAINTAIN_S = 600.0
 LOOKS = 4
+MOST_USED, MOST_NEWS = 5_000, 50
 READ_MS = 2_000
 """How long the event of an answered call may take until it is read."""
 
@@ -65,19 +65,20 @@ class Recorder:
         self._told = threading.Condition()
         self.roots: dict[str, WatchedRoot] = {}
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
-        self.trouble = ""
-        """Why there is no watcher at all."""
+        self._users: dict[str, dict[str, None]] = {}
+        self._news: dict[str, dict[str, str]] = {}
         self._used: dict[str, float] = {}
-        self._watches: dict[int, tuple[WatchedRoot, str]] = {}
+        self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
         self._context = CachedGitContext()
         self._wanted: list[WatchedRoot] = []
         self._wake_read, self._wake_write = (
             os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
         )
-        try:
-            self._kernel: Inotify | None = Inotify()
-        except OSError as error:
-            self._kernel, self.trouble = None, str(error)
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no watcher at all."""
+        return self._watches.trouble
 
     # ── before and after calls ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,7 +95,7 @@ class Recorder:
             elif watched.identity != (now := identity_of(root)) and now != (0, 0):
                 # Removed and made again: what was known of its files still says what was there before.
                 watched.identity = now
-                self._unwatch_below(watched, "")
+                self._watches.unwatch_below(watched, "")
                 self._doubt(watched)
                 self.wake()
             watched.settings = settings
@@ -106,8 +107,8 @@ class Recorder:
             oldest = min(self.roots, key=lambda root: self._used.get(root, 0.0))
             self._drop(self.roots.pop(oldest))
         watched = self.roots[place.root] = WatchedRoot(place, self.store, self._writer_of)
+        # Without waking the background: a call that waits for git is not to share the disk with it.
         self._wanted.append(watched)
-        self.wake()
         return watched
 
     def lost_root(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
@@ -128,6 +129,8 @@ class Recorder:
             self._drain_all(roots)
             self.store.begin(token)
             self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms(), native))
+        if self._wanted:
+            self.wake()
 
     def begin(self, token: str, **facts: object) -> None:
         """The call's event has been read."""
@@ -140,7 +143,7 @@ class Recorder:
         with self.lock:
             for info in reversed(self.calls.values()):
                 if info.open and (info.native == native if native else (info.session, info.call) == (session, call)):
-                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos])
+                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos], END_S)
                     info.open = False
                     break
         self.wake()
@@ -148,6 +151,7 @@ class Recorder:
     def end_turn(self, session: str) -> None:
         """Calls that were refused have no end of their own."""
         with self.lock:
+            self._news.pop(session, None)
             left = [info for info in self.calls.values() if info.open and info.session == session]
             if left:
                 self._drain_all(self.roots.values())
@@ -183,6 +187,7 @@ class Recorder:
         # A call that names its files writes nothing else.
         named = [one for one in running if whole in one.paths]
         writer = next(reversed(named or [one for one in running if not one.paths]), None)
+        self._spread_news(root, path, (writer.session if writer.known else "?") if writer else "")
         return ((writer.session if writer.known else "?"), writer.token) if writer else ("", "")
 
     def erase(self, quotes: Callable[[bytes], bool], projects: Sequence[str]) -> int:
@@ -193,118 +198,69 @@ class Recorder:
                 self._drop(self.roots.pop(root))
         return erased
 
+    # ── news ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def use(self, session: str, paths: Iterable[str]) -> None:
+        """The session read or wrote these files: it is told when somebody else changes them."""
+        with self.lock:
+            for path in paths:
+                users = self._users.setdefault(os.path.realpath(path), {})
+                users[session] = None
+                while len(self._users) > MOST_USED:
+                    del self._users[next(iter(self._users))]
+
+    def has_news(self, body: bytes) -> bool:
+        return any(session.encode() in body for session in self._news)
+
+    def take_news(self, session: str) -> dict[str, str]:
+        with self.lock:
+            return self._news.pop(session, {})
+
+    def _spread_news(self, root: WatchedRoot, path: str, writer: str) -> None:
+        for session in self._users.get(os.path.join(root.root, path), ()):
+            if session != writer and writer != "?":
+                news = self._news.setdefault(session, {})
+                if len(news) < MOST_NEWS:
+                    news[path] = writer
+
+    def endangered(self, root: WatchedRoot, session: str) -> dict[str, str]:
+        """Uncommitted files here whose last writer is somebody else."""
+        changed = set(git_files.look(root.place).changed)
+        with self.lock:
+            return {
+                path: seen.by for path, seen in root.files.items()
+                if seen.id and seen.by != session and path in changed
+            }  # fmt: skip
+
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _drain_all(self, named: Iterable[WatchedRoot]) -> None:
+    def _drain_all(self, named: Iterable[WatchedRoot], patience: float = WAIT_S) -> None:
         """A shell command may go anywhere: what is watched is captured everywhere; only named roots are looked at."""
-        self._read_notices()
+        self._watches.read()
         for root in {one.root: one for one in (*named, *self.roots.values())}.values():
             if root in named or (root.current and root.pending):
-                self.drain(root)
+                self.drain(root, patience)
 
-    def drain(self, root: WatchedRoot) -> bool:
+    def drain(self, root: WatchedRoot, patience: float = WAIT_S) -> bool:
         """Capture everything that changed until now; False if that took too long."""
-        self._read_notices()
+        self._watches.read()
         if not os.path.isdir(root.root):
             root.current = False
             root.expect_all()
-        elif not root.current or len(root.pending) > MANY:
+        elif not root.current or len(root.pending) - root.backlog > MANY:
             root.take(git_files.look(root.place, root.settings.include))
-        done = root.capture(time.monotonic() + WAIT_S, waiting=True)
-        if not done:
+        done = root.capture(time.monotonic() + patience, waiting=True)
+        if not done and patience == WAIT_S:
             root.late += 1
         return done
-
-    def _read_notices(self) -> None:
-        if self._kernel is None:
-            return
-        for notice in self._kernel.read():
-            if notice.mask & kernel.OVERFLOW:
-                for root in self.roots.values():
-                    self._doubt(root)
-            elif found := self._watches.get(notice.watch):
-                self._take_notice(*found, notice)
-
-    def _take_notice(self, root: WatchedRoot, folder: str, notice: Notice) -> None:
-        if notice.mask & kernel.IGNORED:
-            self._watches.pop(notice.watch, None)
-            if root.folders.get(folder) == notice.watch:
-                del root.folders[folder]
-        elif notice.mask & (kernel.DELETE_SELF | kernel.MOVE_SELF):
-            if not folder:
-                root.pending.update(dict.fromkeys([*root.files, *root.clean]))
-                self._doubt(root)
-        elif notice.name and notice.name != ".git":
-            path = f"{folder}/{notice.name}" if folder else notice.name
-            root.pending[path] = None
-            if notice.name == ".gitignore":
-                root.ignore.forget()
-            if notice.mask & kernel.IS_DIR:
-                self._take_folder_notice(root, path, notice.mask)
-
-    def _take_folder_notice(self, root: WatchedRoot, folder: str, mask: int) -> None:
-        """A folder that moves takes its files along, and no event names them."""
-        if mask & (kernel.MOVED_FROM | kernel.MOVED_TO):
-            self._unwatch_below(root, folder)
-            root.pending.update(dict.fromkeys(root.known_below(folder)))
-        if mask & (kernel.CREATE | kernel.MOVED_TO):
-            self._watch_tree(root, folder)
 
     def _doubt(self, root: WatchedRoot) -> None:
         root.current = False
         if root not in self._wanted:
             self._wanted.append(root)
 
-    # ── watches ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _watch_tree(self, root: WatchedRoot, folder: str) -> None:
-        """Watch a new folder and what is below; its files have to be looked at."""
-        waiting = [folder]
-        while waiting:
-            one = waiting.pop()
-            whole = os.path.join(root.root, one)
-            if one.startswith(STAGING) or os.path.lexists(os.path.join(whole, ".git")) or root.ignore.is_ignored(one):
-                continue
-            # The watch comes before the listing: what appears in between is in both.
-            if not self._watch(root, one):
-                continue
-            try:
-                with os.scandir(whole) as entries:
-                    for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(f"{one}/{entry.name}")
-                        else:
-                            root.pending[f"{one}/{entry.name}"] = None
-            except OSError:
-                continue
-
-    def _watch(self, root: WatchedRoot, folder: str) -> bool:
-        if self._kernel is None:
-            return False
-        if len(self._watches) >= MOST_FOLDERS:
-            root.unwatched = f"more than {MOST_FOLDERS} folders"
-            return False
-        try:
-            number = self._kernel.watch(os.path.join(root.root, folder) if folder else root.root)
-        except FileNotFoundError:
-            return True  # It has gone again.
-        except OSError as error:
-            root.unwatched = f"no watch on {folder or root.root}: {error.strerror}"
-            return False
-        self._watches[number] = (root, folder)
-        root.folders[folder] = number
-        return True
-
-    def _unwatch_below(self, root: WatchedRoot, folder: str) -> None:
-        start = f"{folder}/" if folder else ""
-        for name in [one for one in root.folders if one == folder or one.startswith(start)]:
-            number = root.folders.pop(name)
-            self._watches.pop(number, None)
-            if self._kernel:
-                self._kernel.unwatch(number)
-
     def _drop(self, root: WatchedRoot) -> None:
-        self._unwatch_below(root, "")
+        self._watches.unwatch_below(root, "")
         root.ignore.forget()
 
     # ── in the background ──────────────────────────────────────────────────────────────────────────────────────────
@@ -339,12 +295,10 @@ class Recorder:
             for root in self.roots.values():
                 root.ignore.forget()
             self.roots.clear()
-            if self._kernel:
-                self._kernel.close()
-                self._kernel = None
+            self._watches.close()
 
     def _wait_for_news(self) -> None:
-        waited = [self._wake_read, *([self._kernel.fd] if self._kernel else [])]
+        waited = [self._wake_read, *self._watches.descriptors]
         ready, _, _ = select.select(waited, [], [], IDLE_S) if max(waited) < 1024 else ([], [], [])
         if self._wake_read in ready:
             os.read(self._wake_read, 4096)
@@ -362,10 +316,12 @@ class Recorder:
         paths = [*listing.changed, *listing.unchanged()]
         with self.lock:
             root.unwatched = ""
+            # From the beginning: after an overflow a folder may have another name.
+            self._watches.unwatch_below(root, "")
             for folder in folders_of(paths):
-                if folder not in root.folders and not self._watch(root, folder):
+                if folder not in root.folders and not self._watches.watch(root, folder):
                     break
-        self._watch_others(root)
+        self._watches.watch_others(root, self.lock)
         for attempt in range(LOOKS):
             seen = root.captures
             look = git_files.look(root.place, root.settings.include)
@@ -376,23 +332,14 @@ class Recorder:
                 if attempt == LOOKS - 1:
                     look = git_files.look(root.place, root.settings.include)
                 root.take(look)
-                root.current = not root.problem and self._kernel is not None
+                root.current = not root.problem and not self.trouble
                 break
         for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:
             self.root_for(other, root.settings)
 
-    def _watch_others(self, root: WatchedRoot) -> None:
-        """Folders without a file that git knows, such as empty ones: a file may appear in them."""
-        for folder in list(root.folders):
-            with self.lock:
-                for name in _folders_in(os.path.join(root.root, folder)):
-                    below = f"{folder}/{name}" if folder else name
-                    if below not in root.folders and name != ".git" and not root.unwatched:
-                        self._watch_tree(root, below)
-
     def _capture_in_slices(self, stopping: threading.Event) -> None:
         with self.lock:
-            self._read_notices()
+            self._watches.read()
             roots = list(self.roots.values())
         for root in roots:
             left = len(root.pending) + 1
@@ -440,11 +387,3 @@ class Recorder:
         space = max((one.megabytes for one in limits), default=1_000)
         self.store.keep_bounds(now_ms(), days, space << 20)
         self.store.encrypt_older()
-
-
-def _folders_in(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []

@@ -1,6 +1,6 @@
 """The section `workspace` of the settings files."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -14,6 +14,14 @@ class WorkspaceSettings(Section):
             description="Keep versions of changed files in the state folder, so that `holdfast undo` can restore them."
         ),
     ] = True
+    discards: Annotated[
+        Literal["tell", "ask", "refuse"],
+        Meta(
+            description="Before a command that would discard uncommitted lines of another session or a person: tell the"
+            " agent whose they are, ask your person, or refuse.",
+            extra={"guarded": True},
+        ),
+    ] = "tell"
     days: Annotated[int, Meta(ge=1, le=365, description="Days that a version is kept.")] = 7
     megabytes: Annotated[
         int, Meta(ge=10, le=1_000_000, description="Space for all versions; beyond it big and old ones are removed.")

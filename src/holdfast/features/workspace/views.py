@@ -54,12 +54,21 @@ def of_session(call: Call) -> dict[str, Any]:
         data = event.data
         if not isinstance(data, WorkspaceChanged):
             continue
-        row = calls.setdefault(data.call or data.of, {"seq": event.seq, "by": data.by, "root": data.root, "files": {}})
+        row = calls.setdefault(data.of, {
+            "seq": event.seq, "at": event.at, "by": data.by, "tool": data.tool, "call": data.call, "of": data.of,
+            "root": data.root, "files": {},
+        })  # fmt: skip
         for change in data.files:
             known = row["files"].setdefault(change.path, {"before": change.before, "after": "", "lost": 0})
             known["after"] = change.after
             known["lost"] += change.lost
-    return {name: {**row, "files": _acts(row["files"])} for name, row in calls.items()}
+    started = call.reader.seqs_of_keys(calls)
+    return {name: _as_call(row, started.get(name, 0)) for name, row in calls.items()}
+
+
+def _as_call(row: dict[str, Any], start: int) -> dict[str, Any]:
+    lost = [one["lost"] for one in row["files"].values() if one["lost"]]
+    return {**row, "files": _acts(row["files"]), "start": start, "lost": sum(lost), "losing": len(lost)}
 
 
 def _acts(files: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

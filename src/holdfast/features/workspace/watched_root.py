@@ -5,6 +5,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
@@ -22,6 +23,7 @@ MANY = 300
 """So many pending files are looked at with the help of git, which knows those that did not change."""
 SETTLED_NS = 20_000_000
 """A file written within one clock tick can change again without a new stamp."""
+MOST_SORTED = 5_000
 READS = 3
 _OURS = re.compile(r"(?:^|/)\.[^/]*\.partial(?:-\d+)?$")
 """Files that Holdfast is just writing (`paths.write_atomically`)."""
@@ -54,6 +56,10 @@ class WatchedRoot:
         self._clean: dict[str, Tracked] | None = None
         self._base: set[str] = set()
         """Paths that git may have: that one of them is gone must be remembered."""
+        self._real: dict[str, bool] = {}
+        """Whether folders are reached without symlinks, as of the present capture."""
+        self.backlog = 0
+        """Files that the last capture left, which git has looked at already."""
         self.late = 0
         """Calls that began before everything was captured."""
         self.captures = 0
@@ -138,16 +144,18 @@ class WatchedRoot:
     def capture(self, until: float, *, waiting: bool, most: int = 1 << 30) -> bool:
         """Look at pending files, small ones first; return whether none is left."""
         self._notice_new_excludes()
-        names = list(self.pending)
-        if len(names) > 1:
+        self._real.clear()
+        names = list(islice(self.pending, most))
+        if 1 < len(names) <= MOST_SORTED:
             names.sort(key=self._size)
         with self._store.transaction():
             for done, path in enumerate(names):
-                if done >= most or (time.monotonic() > until and done):
+                if time.monotonic() > until and done:
                     break
                 if waiting or not self._is_growing(path):
                     self.pending.pop(path, None)
                     self._capture_one(path)
+        self.backlog = len(self.pending)
         return not self.pending
 
     def _notice_new_excludes(self) -> None:
@@ -186,7 +194,7 @@ class WatchedRoot:
             self._note(path, before, after)
         elif (path in self.files and after.stamp != before.stamp) or (path in self._initial and not after.id):
             # A file of HEAD that was gone at the first look: the next daemon has to know that too.
-            self._remember(path, after)
+            self._remember(path, Seen(after.id, after.mode, after.stamp, before.by))
         self._initial.discard(path)
 
     def _note(self, path: str, before: Seen, after: Seen) -> None:
@@ -212,7 +220,7 @@ class WatchedRoot:
         whole = os.path.join(self.root, path)
         try:
             found = os.lstat(whole)
-            if os.path.realpath(os.path.dirname(whole)) != os.path.dirname(whole):
+            if not self._is_real_folder(os.path.dirname(whole)):
                 return ABSENT  # A folder on the way is a symlink: it is another file.
         except OSError:
             return ABSENT
@@ -227,6 +235,12 @@ class WatchedRoot:
             self._note_unkept(path, f"more than {MOST_FILES} changed files")
             return None
         return self._keep(path, whole, found, before)
+
+    def _is_real_folder(self, folder: str) -> bool:
+        real = self._real.get(folder)
+        if real is None:
+            real = self._real[folder] = os.path.realpath(folder) == folder
+        return real
 
     def _keep(self, path: str, whole: str, found: os.stat_result, before: Seen) -> Seen:
         if found.st_size > self.settings.max_file_mb << 20:

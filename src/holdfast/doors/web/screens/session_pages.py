@@ -158,6 +158,7 @@ def session_page(visit: Visit) -> dict[str, Any]:
         "talk": only == CONVERSATION,
         **row_format(visit),
         "checks": latest_checks(visit, shown),
+        "changing": changing_calls(visit, shown["id"]),
         "filters": FILTERS,
         "now": shown["now"],
     }
@@ -196,6 +197,13 @@ def latest_checks(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
     answer = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
     value: list[dict[str, Any]] = answer["runs"][:MOST_CHECKS]
     return value
+
+
+def changing_calls(visit: Visit, session: str) -> dict[str, Any]:
+    """The latest calls that changed files, newest first, and all that lost uncommitted lines."""
+    calls = list(reversed(visit.view("workspace.of_session", session=session).values()))
+    lost = [call for call in calls if call["lost"]]
+    return {"calls": [call for call in calls if call["files"]][:MOST_CHECKS], "lost": lost[:MOST_CHECKS]}
 
 
 def row_range(visit: Visit) -> dict[str, Any]:

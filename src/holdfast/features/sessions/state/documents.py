@@ -1,4 +1,6 @@
-"""The documents of this feature. Every list is capped: the whole story is in the log."""
+"""The documents of this feature."""
+
+# Every list is capped: the whole story is in the log.
 
 import msgspec
 
@@ -160,6 +162,7 @@ class Session(msgspec.Struct, kw_only=True):
     """The last that ended, by lane and id: a repeated report counts once."""
     asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
+    pull_requests: list[str] = []
     let_through: list[str] = []
     """Requirements that were open when its last stop was let through."""
     lanes: dict[str, Lane] = {}

@@ -1,4 +1,6 @@
-"""Handlers of events, of agents and of Holdfast itself. They change a copy of the document, and replace values inside of it."""
+"""Handlers of events, of agents and of Holdfast itself."""
+
+# They change a copy of the document, and replace values inside of it.
 
 from collections.abc import Callable
 
@@ -35,6 +37,7 @@ from holdfast.features.sessions.state.lifecycle import (
 )
 
 Handler = Callable[[Session, Event], None]
+MAX_PULL_REQUESTS = 10
 replace = msgspec.structs.replace
 
 
@@ -95,6 +98,12 @@ def _is_command(prompt: str) -> bool:
 def _session_titled(session: Session, event: Event) -> None:
     data: agent_events.SessionTitled = event.data
     session.title = one_line(data.title, TITLE_LENGTH) or session.title
+
+
+def _pull_request(session: Session, event: Event) -> None:
+    data: agent_events.SessionPullRequest = event.data
+    if data.url and data.url not in session.pull_requests:
+        session.pull_requests = [*session.pull_requests, one_line(data.url)][-MAX_PULL_REQUESTS:]
 
 
 def _is_repeated(session: Session, data: agent_events.PromptSubmitted, prompt: str) -> bool:
@@ -236,6 +245,7 @@ HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
     "session.titled": _session_titled,
+    "session.pull_request": _pull_request,
     "prompt.submitted": _prompt_submitted,
     "tool.started": _tool_started,
     "tool.finished": _tool_ended,

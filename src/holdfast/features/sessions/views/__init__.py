@@ -1,4 +1,6 @@
-"""Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
+"""Sessions for people and tools: the list, one whole, who needs you, the timeline."""
+
+# No door adds logic of its own.
 
 from typing import Any
 
@@ -195,8 +197,10 @@ def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
 
 
 def _session_details(doc: Session) -> dict[str, Any]:
-    names = "cwd transcript model origin source lanes lanes_seen children children_seen running asks turn injected first_seq seq events"
-    details: dict[str, Any] = to_plain({**_pick(doc, names), "gates": doc.open_gates})
+    names = "cwd transcript model origin source pull_requests lanes lanes_seen children children_seen running asks turn"
+    details: dict[str, Any] = to_plain(
+        {**_pick(doc, f"{names} injected first_seq seq events"), "gates": doc.open_gates}
+    )
     # With the fields that are empty, too.
     return {**details, "process": msgspec.structs.asdict(doc.process) if doc.process else None}
 

@@ -66,6 +66,8 @@ def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
         ("tokens", format_tokens(figures.spent)),
         ("cost", format_cost(figures.spent)),
     ]
+    if session.pull_requests:
+        facts.append(("pull requests", ", ".join(session.pull_requests)))
     if session.parent:
         facts.append(("continues", f"{session.parent} ({session.parent_reason})"))
     return facts

@@ -1,8 +1,7 @@
-"""What happened in a session, in order: every prompt and every tool call, once, under its turn.
+"""What happened in a session, in order: every prompt and every tool call, once, under its turn."""
 
-A call is one row: its start and its end are paired by the agent's id of the call, and where the agent gives none by
-lane, tool, input and order within the turn.
-"""
+# A call is one row: its start and its end are paired by the agent's id of the call, and where the agent gives none by
+# lane, tool, input and order within the turn.
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
+from holdfast.core.kinds.workspace_events import WorkspaceChanged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.call_text import about_call
@@ -41,7 +41,7 @@ SHOWN_KINDS = (
 )  # fmt: skip
 RULE_KINDS = (
     "check.finished", "git.acted", "gates.triggered", "gates.satisfied", "gates.approved", "gates.cleared",
-    "gates.bypassed", "gates.attempted", "gates.paused", "gates.resumed",
+    "gates.bypassed", "gates.attempted", "gates.paused", "gates.resumed", "workspace.changed",
 )  # fmt: skip
 """What checks and gates noted in a session. The dashboard shows them in line; texts and exports leave them out."""
 PAIRED_KINDS = (
@@ -50,6 +50,7 @@ PAIRED_KINDS = (
 )  # fmt: skip
 DENIAL_KINDS = ("decision.made", "permission.denied")
 CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
+FILES_NAMED = 6
 NAMED_TURNS = 4
 """Turns among which the one is looked for that an event names."""
 LOOK_AROUND = 200
@@ -481,6 +482,18 @@ def _act_text(data: GitActed) -> str:
     return f"{data.verb} {data.after.branch} {data.after.head[:8]}".strip()
 
 
+def _files_text(data: WorkspaceChanged) -> str:
+    """What a call changed in files, also by shell commands."""
+    acts: dict[str, str] = {}
+    for one in data.files:
+        known = acts.get(one.path, "" if one.before else "+")
+        acts[one.path] = "-" if not one.after else known.replace("-", "")
+    shown = ", ".join(f"{act}{path}" for path, act in list(acts.items())[:FILES_NAMED])
+    more = f" and {len(acts) - FILES_NAMED} more" if len(acts) > FILES_NAMED else ""
+    lost = sum(one.lost for one in data.files)
+    return f"{shown}{more}" + (f"; {lost} uncommitted lines lost" if lost else "")
+
+
 def _gate_text(data: Any) -> str:
     names = ", ".join(requirement_names(data.get("requirements", ())))
     message = str(data.get("what") or data.get("why") or "")
@@ -489,6 +502,7 @@ def _gate_text(data: Any) -> str:
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(RULE_KINDS, _gate_text),
+    "workspace.changed": _files_text,
     **dict.fromkeys(("turn.ended", "turn.failed", "notification", "subagent.ended"), _message_text),
     "prompt.submitted": prompt_text,
     "session.started": _start_text,
