@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.doors.cli.names import for_help
 from holdfast.doors.cli.root import build_command
 from tests.kit import World
 
@@ -46,7 +47,10 @@ def problem(root: Any, line: str) -> str:
         words = CUT.sub("", line).split()[1:]
     if words and words[0].startswith("-"):
         return "" if words[0] in _options(root) else f"no option {words[0]}"
-    if not words or not re.fullmatch(r"[a-z][a-z-]*", words[0]):
+    words = for_help(words)
+    if not words or words[0] in _options(root):
+        return ""
+    if not re.fullmatch(r"[a-z][a-z-]*", words[0]):
         return ""
     _, command, words = root.find(words)
     if command is None:
