@@ -12,6 +12,7 @@ VERSION = "0.1.0"
 ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
 WAITS = {
     b"ask": 2.0,
+    b"wait": 600.0,
     b"tell": 0.25,
     b"start": 5.0,
     b"show": 0.2,
@@ -625,7 +626,7 @@ def wait_for_daemon(state, frame, deadline):
 
 def may_wait(mode, state):
     """Whether to wait for a daemon that is not there yet: if requirements are in force, yes."""
-    if mode != b"ask":
+    if mode not in (b"ask", b"wait"):
         return mode == b"start"
     try:
         posix.stat(state + b"/gates-in-force")
@@ -672,7 +673,8 @@ def ask_daemon(mode, state, frame):
     except OSError:
         end, answer = BROKEN, None
     if end == REFUSED and may_wait(mode, state):
-        end, answer = wait_for_daemon(state, frame, deadline)
+        # A mode that waits long waits for a person, not for a daemon.
+        end, answer = wait_for_daemon(state, frame, Deadline(WAITS[b"ask"]) if mode == b"wait" else deadline)
     if end == TIMED_OUT and not slow and mode not in (b"show", b"hold"):
         mark_slow()
     return end, answer

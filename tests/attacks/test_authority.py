@@ -44,6 +44,7 @@ def as_codex(world: World, *words: object) -> str:
 
 PERSONS = {
     *("erase", "ingest", "stop", "gates.pause", "gates.accept", "team.join", "team.leave", "team.receive"),
+    *("attention.answer", "attention.answer_link", "attention.mute", "attention.test"),
     *("team.locate", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget"),
 }
 """What must be a person's, whatever its arguments. Further commands may be declared so."""

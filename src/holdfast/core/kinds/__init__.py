@@ -5,6 +5,7 @@
 
 from holdfast.core.kinds import (
     agent_events,
+    attention_events,
     check_events,
     engine_events,
     gates_events,
@@ -33,6 +34,7 @@ from holdfast.core.kinds.base import (
 )
 
 __all__ = [
+    "ATTENTION_KINDS",
     "CHECK_KINDS",
     "ENGINE_KINDS",
     "GATES_KINDS",
@@ -70,6 +72,7 @@ def _kinds_of(module: object) -> dict[str, type[Payload]]:
 
 HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
+ATTENTION_KINDS = _kinds_of(attention_events)
 CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
 MEMORY_KINDS = _kinds_of(memory_events)

@@ -18,6 +18,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 """The first screen of help."""
 
 MORE: dict[str, str] = {
+    "notify": "notify", "permission": "notify",
     "recall": "past_work", "fix": "past_work", "how": "past_work", "quirks": "past_work", "rescue": "undo", "diff": "undo",
     "files": "files", "demo": "serve", "event": "history", "daemon": "daemon", "install": "installing",
     "uninstall": "installing", "mcp": "serve", "statusline": "sessions", "serve": "serve", "api": "api",
