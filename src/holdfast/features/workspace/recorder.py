@@ -313,7 +313,7 @@ class Recorder:
     def _scan(self, root: WatchedRoot) -> None:
         """Watches first, then the look: what changes in between is reported by the watches."""
         listing = git_files.look(root.place, root.settings.include)
-        paths = [*listing.changed, *listing.unchanged()]
+        paths = [*listing.changed, *listing.commit.files()]
         with self.lock:
             root.unwatched = ""
             # From the beginning: after an overflow a folder may have another name.
