@@ -101,8 +101,10 @@ class History:
     def _destroy(self, session: Agent) -> list[str]:
         command = self._destroying_command()
         self.before = read_tree(self.root)
-        # A hook that finds no daemon starts one and does not wait for it: until it serves, nothing is captured.
         self.world.drained()
+        if self.chance.random() < 0.15:
+            # The hook starts another daemon and waits for it, which sees what is there before the call.
+            self._kill("right before")
         session.before("Bash", call="destroyer", command=command)
         if spooled(self.world.paths.spool):
             self.told.append("not answered")
