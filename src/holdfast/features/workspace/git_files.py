@@ -3,6 +3,8 @@
 import fnmatch
 import hashlib
 import os
+import re
+import stat
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakValueDictionary
@@ -14,6 +16,9 @@ from holdfast.core.job import run_briefly
 
 GIT_S, BLOB_S = 5.0, 10.0
 MOST_ASKED, LIST_TRIES = 200, 3
+_LFS_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*oid sha256:([0-9a-f]{64})\nsize \d+\n\Z"
+)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -163,17 +168,44 @@ def linked_worktrees(shared: str) -> list[str]:
     return [root for root in roots if os.path.lexists(os.path.join(root, ".git"))]
 
 
-def read_blob(shared: str, oid: str, path: str) -> bytes | None:
-    """The bytes that a checkout of this object at this path writes."""
+def read_blob(shared: str, oid: str) -> bytes | None:
+    """What a clean file had: git's object, or what Git LFS keeps for it. No filter is run; files that a filter or an end
+    of line made different from git's object are kept as they are (`find_converted`)."""
     environment = {**git.git_environment(os.environ), "GIT_DIR": shared}
-    for argv in (("cat-file", "--filters", f"--path={path}", oid), ("cat-file", "blob", oid)):
+    try:
+        ran = run_briefly(git.git_argv("cat-file", "blob", oid), cwd=shared, env=environment, timeout=BLOB_S)
+    except OSError:
+        return None
+    if ran.code or ran.timed_out:
+        return None
+    pointer = _LFS_POINTER.match(ran.out)
+    return _read_lfs(shared, pointer[1].decode()) if pointer else ran.out
+
+
+def _read_lfs(shared: str, name: str) -> bytes | None:
+    try:
+        with open(os.path.join(shared, "lfs", "objects", name[:2], name[2:4], name), "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == name else None
+
+
+def find_converted(place: Place, commit: Commit) -> tuple[list[str], list[str]]:
+    """Of a commit's files, those whose size on disk is not that of git's object, and those that are not on disk."""
+    argv = git.git_argv("ls-tree", "-r", "-l", "-z", commit.oid)
+    converted, missing = [], []
+    for entry in _run(place.root, argv).split(b"\0")[:-1] if commit.oid else ():
+        facts, _, name = entry.partition(b"\t")
+        size, path = facts.split()[3], os.fsdecode(name)
         try:
-            ran = run_briefly(git.git_argv(*argv), cwd=shared, env=environment, timeout=BLOB_S)
+            found = os.lstat(os.path.join(place.root, path))
         except OSError:
-            return None
-        if ran.code == 0 and not ran.timed_out:
-            return ran.out
-    return None
+            missing.append(path)
+            continue
+        if size.isdigit() and stat.S_ISREG(found.st_mode) and found.st_size != int(size):
+            converted.append(path)
+    return converted, missing
 
 
 def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") -> dict[str, Tracked]:

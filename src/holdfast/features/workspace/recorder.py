@@ -322,6 +322,7 @@ class Recorder:
                 if folder not in root.folders and not self._watches.watch(root, folder):
                     break
         self._watches.watch_others(root, self.lock)
+        converted, missing = git_files.find_converted(root.place, listing.commit)
         for attempt in range(LOOKS):
             seen = root.captures
             look = git_files.look(root.place, root.settings.include)
@@ -332,6 +333,7 @@ class Recorder:
                 if attempt == LOOKS - 1:
                     look = git_files.look(root.place, root.settings.include)
                 root.take(look)
+                root.take_converted(converted, missing)
                 root.current = not root.problem and not self.trouble
                 break
         for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:

@@ -31,12 +31,12 @@ class Intent(msgspec.Struct, frozen=True):
     targets: tuple[Target, ...]
 
 
-def content_of(store: ContentStore, repo: str, path: str, name: str) -> bytes | None:
+def content_of(store: ContentStore, repo: str, name: str) -> bytes | None:
     """None if it is not kept any more."""
     if not name:
         return b""
     if name.startswith(GIT):
-        return read_blob(repo, name[len(GIT) :], path)
+        return read_blob(repo, name[len(GIT) :])
     return None if name == UNKEPT else store.get(name)
 
 
@@ -102,7 +102,7 @@ def _stage(store: ContentStore, intent: Intent) -> str:
     try:
         for number, target in enumerate(intent.targets):
             if target.id:
-                content = content_of(store, path_of(intent.repo), path_of(target.path), target.id)
+                content = content_of(store, path_of(intent.repo), target.id)
                 if content is None:
                     raise CommandRefused(f"the earlier version of {target.path} is not kept any more")
                 _write(os.path.join(staging, str(number)), content, target)

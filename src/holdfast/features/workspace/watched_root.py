@@ -52,7 +52,10 @@ class WatchedRoot:
         self._store, self._writer_of = store, writer_of
         self._look = Look(git_files.commit_of(place, ""))
         self._initial: set[str] = set()
-        """Files of the first look that were not captured yet."""
+        """Files that were there at the first look, and that were not captured yet."""
+        self._converted: set[str] = set()
+        self._unlisted: set[str] = set()
+        """Files of the commit that are not on disk although git calls them unchanged (sparse checkouts)."""
         self._base = git_files.commit_of(place, store.head(self.root))
         """What `files` is based on: that a file of it is gone must be remembered."""
         self._real: dict[str, bool] = {}
@@ -72,7 +75,7 @@ class WatchedRoot:
 
     def state_of(self, path: str) -> Seen:
         seen = self.files.get(path)
-        if seen is None and path not in self._look.changed:
+        if seen is None and path not in self._look.changed and path not in self._unlisted:
             seen = _as_seen(self.tracked.get(path))
         return seen or ABSENT
 
@@ -107,6 +110,14 @@ class WatchedRoot:
         if len(look.changed) > MOST_FILES:
             self.notes["(more)"] = f"{len(look.changed) - MOST_FILES} files beyond the first {MOST_FILES}"
 
+    def take_converted(self, converted: Iterable[str], missing: Iterable[str]) -> None:
+        """Clean files that are not as git's object is are kept like changed ones."""
+        known = self.files.keys() | self._look.changed.keys() | self.pending.keys()
+        self._converted = set(converted) - known
+        self._unlisted = set(missing) - known
+        self._initial |= self._converted
+        self.pending.update(dict.fromkeys(self._converted))
+
     def expect_all(self) -> None:
         """Git cannot help: the folder is gone, or no worktree any more."""
         if not self._looked:
@@ -115,7 +126,7 @@ class WatchedRoot:
 
     def _compare(self, before: Commit, now: Look, moved: Sequence[Moved]) -> None:
         """Files that were git's version before: what differs from HEAD now, and what is another version of git's."""
-        self._initial &= now.changed.keys()
+        self._initial -= self._initial - now.changed.keys() - self._converted
         known = before.some([path for path in now.changed if path not in self.files and path not in self._look.changed])
         self.files.update({path: Seen(GIT + was.oid, was.mode) for path, was in known.items()})
         with self._store.transaction():
@@ -123,7 +134,7 @@ class WatchedRoot:
                 if path not in self.files and path not in now.changed:
                     self._note(path, _as_seen(was), _as_seen(is_now))
         # Git has looked at the others already.
-        if rest := self.pending.keys() - self.files.keys() - now.changed.keys():
+        if rest := self.pending.keys() - self.files.keys() - now.changed.keys() - self._converted:
             for path in rest & now.commit.files().keys():
                 del self.pending[path]
 
@@ -182,6 +193,7 @@ class WatchedRoot:
             # A file of HEAD that was gone at the first look: the next daemon has to know that too.
             self._remember(path, Seen(after.id, after.mode, after.stamp, before.by))
         self._initial.discard(path)
+        self._converted.discard(path)
 
     def _note(self, path: str, before: Seen, after: Seen) -> None:
         writer, call = self._writer_of(self, path)
