@@ -217,7 +217,7 @@ def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: 
     assert two.before("Bash", command="ls -l") == {}
     two.after("Bash", command="ls -l")
     told = two.before("Bash", command="cd . && git checkout -- .")["hookSpecificOutput"]["additionalContext"]
-    assert "would discard uncommitted lines of others: a (by session one)" in told
+    assert "would discard uncommitted lines of others: a (line 2 by session one)" in told
     two.after("Bash", command="git checkout -- .")
     assert one.before("Bash", command="git checkout -- a") == {}
     one.after("Bash", command="git checkout -- a")
@@ -278,3 +278,22 @@ def test_no_program_of_the_repository_runs(world: World) -> None:
     world.cli("undo", "--yes")
     assert text(world, "a") == "committed\n"
     assert not list(world.project.rglob("ran"))
+
+
+def test_a_session_is_told_that_head_moved_and_a_person_what_was_discarded(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    one.start(), two.start()
+    shell(world, two, "echo two > mine")
+    shell(world, one, "git checkout -q -b other")
+    told = two.before("Bash", command="ls")["hookSpecificOutput"]["additionalContext"]
+    assert "HEAD moved: " in told
+    assert "→ other" in told
+    assert "by session one" in told
+    two.after("Bash", command="ls")
+    assert one.before("Bash", command="ls") == {}
+    one.after("Bash", command="ls")
+    (world.project / "a").write_text("committed\n1\n2\n")
+    shell(world, one, "git checkout -q -- a", call="loses")
+    wait_until(lambda: "2 lines lost" in world.cli("undo", "--list"), "the loss is in the log")
+    said = one.before("Bash", command="ls")["systemMessage"]
+    assert "2 uncommitted lines in 1 files were discarded; restore: holdfast undo --call loses" in said

@@ -12,10 +12,12 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.git_context import detached_head, locate
+from holdfast.core.git_state import read_refs
 from holdfast.core.job import run_briefly
 
 GIT_S, BLOB_S = 5.0, 10.0
-MOST_ASKED, LIST_TRIES = 200, 3
+MOST_ASKED, LIST_TRIES, SHORT = 200, 3, 12
 _LFS_POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*oid sha256:([0-9a-f]{64})\nsize \d+\n\Z"
 )
@@ -206,6 +208,13 @@ def find_converted(place: Place, commit: Commit) -> tuple[list[str], list[str]]:
         if size.isdigit() and stat.S_ISREG(found.st_mode) and found.st_size != int(size):
             converted.append(path)
     return converted, missing
+
+
+def read_head(place: Place) -> str:
+    """The branch and the commit: `main 1a2b3c4d5e6f`; empty if there is none yet."""
+    branch = locate(place.root).get("branch", "")
+    commit = read_refs(place.shared, [branch]).get(branch, "") if branch else detached_head(place.root)
+    return f"{branch or 'no branch'} {commit[:SHORT]}" if commit else ""
 
 
 def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") -> dict[str, Tracked]:

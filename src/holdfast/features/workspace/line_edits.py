@@ -44,3 +44,42 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 def _touch(one: Edit, other: Edit) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
+
+
+def owners_of(versions: Sequence[tuple[bytes, str]]) -> list[str] | None:
+    """Who wrote each line of the last version; the versions of a text with their writers, oldest first."""
+    lines: list[bytes] = []
+    owners: list[str] = []
+    for content, by in versions:
+        new = split(content)
+        if new is None:
+            return None
+        for begin, end, added in reversed(find_edits(lines, new)):
+            owners[begin:end] = [by] * len(added)
+        lines = new
+    return owners
+
+
+def foreign_lines(committed: bytes, versions: Sequence[tuple[bytes, str]], reader: str) -> dict[str, str] | None:
+    """The numbers of uncommitted lines that others than the reader wrote, by writer; None if that cannot be said."""
+    owners, old, new = owners_of(versions), split(committed), split(versions[-1][0])
+    if owners is None or old is None or new is None:
+        return None
+    foreign: dict[str, list[int]] = {}
+    moved = 0
+    for begin, end, added in find_edits(old, new):
+        for number in range(begin + moved, begin + moved + len(added)):
+            if owners[number] != reader:
+                foreign.setdefault(owners[number], []).append(number + 1)
+        moved += len(added) - (end - begin)
+    return {by: _as_ranges(numbers) for by, numbers in foreign.items()}
+
+
+def _as_ranges(numbers: Sequence[int]) -> str:
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ", ".join(f"{one}-{last}" if last > one else str(one) for one, last in ranges)

@@ -17,10 +17,9 @@ from holdfast.features.workspace import line_edits
 from holdfast.features.workspace.content_store import UNKEPT, ContentStore, Seen, path_of, text_of
 from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.features.workspace.recorder import Recorder
-from holdfast.features.workspace.restore import content_of
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 from holdfast.features.workspace.timeline import Request, Step, Target, choose, read_steps, targets
-from holdfast.features.workspace.watched_root import WatchedRoot
+from holdfast.features.workspace.watched_root import WatchedRoot, content_of
 
 MOST_DIFF_LINES, MOST_DIFF_BYTES, CONTEXT = 400, 1 << 20, 3
 WAIT_S = 5.0

@@ -62,6 +62,9 @@ class WatchedRoot:
         """Whether folders are reached without symlinks, as of the present capture."""
         self.backlog = 0
         """Files that the last capture left, which git has looked at already."""
+        self.head = ""
+        """Where HEAD was at the last call, in words."""
+        self.sessions: set[str] = set()
         self.late = 0
         """Calls that began before everything was captured."""
         self.captures = 0
@@ -202,6 +205,7 @@ class WatchedRoot:
         after = Seen(after.id, after.mode, after.stamp, "?" if first else writer)
         if not first:
             self._store.add_change(self.root, path, before, after, now_ms(), call)
+        self._store.add_writer(self.root, path, before, after)
         self._remember(path, after)
 
     def _remember(self, path: str, seen: Seen) -> None:
@@ -278,6 +282,15 @@ class WatchedRoot:
     def _note_unkept(self, path: str, why: str) -> None:
         if len(self.notes) < MOST_NOTES or path in self.notes:
             self.notes[path] = why
+
+
+def content_of(store: ContentStore, repo: str, name: str) -> bytes | None:
+    """None if it is not kept any more."""
+    if not name:
+        return b""
+    if name.startswith(GIT):
+        return git_files.read_blob(repo, name[len(GIT) :])
+    return None if name == UNKEPT else store.get(name)
 
 
 def _as_seen(tracked: Tracked | None) -> Seen:
