@@ -36,7 +36,7 @@
 
 enum outcome { ANSWERED, REFUSED, TIMED_OUT, BROKEN };
 enum {
-    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SHOW_MS = 200, HOLD_MS = 1500, /* how long each mode waits for the daemon */
+    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SHOW_MS = 200, HOLD_MS = 1500, WAIT_MS = 600000, /* how long each mode waits for the daemon */
     SLOW_MS = 50,
     SLOW_FOR_MS = 5000, FAILED_FOR_MS = 30000,                   /* how long run/slow and run/failed count */
     STDIN_ASK_MS = 2000, STDIN_TELL_MS = 1000,                   /* how long stdin may keep us waiting, in all */
@@ -152,7 +152,11 @@ static int choose_state(const char *given) {
 
 static int wait_of(const char *mode) {
     return !strcmp(mode, "ask") ? ASK_MS : !strcmp(mode, "tell") ? TELL_MS : !strcmp(mode, "start") ? START_MS
-         : !strcmp(mode, "show") ? SHOW_MS : !strcmp(mode, "hold") ? HOLD_MS : 0;
+         : !strcmp(mode, "show") ? SHOW_MS : !strcmp(mode, "hold") ? HOLD_MS : !strcmp(mode, "wait") ? WAIT_MS : 0;
+}
+
+static int asks(const char *mode) {
+    return !strcmp(mode, "ask") || !strcmp(mode, "wait"); /* the second is answered when a person has decided */
 }
 
 /* ---- the frame ---- */
@@ -636,13 +640,16 @@ static enum outcome wait_for_daemon(void) {
 /* ---- all of it ---- */
 
 static void hook(const char *mode, const char *agent, const char *event, long long at) {
-    int may_wait = !strcmp(mode, "start") || (!strcmp(mode, "ask") && in_force());
+    int may_wait = !strcmp(mode, "start") || (asks(mode) && in_force());
     write_header(mode, agent, event, at);
     int whole = read_body();
     seal_frame();
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
-    if (end == REFUSED && !may_wait) may_wait = !strcmp(mode, "ask") && is_coming();
-    if (end == REFUSED && may_wait) end = wait_for_daemon();
+    if (end == REFUSED && !may_wait) may_wait = asks(mode) && is_coming();
+    if (end == REFUSED && may_wait) {
+        if (!strcmp(mode, "wait")) deadline = now() + ASK_MS; /* for a person, not for a daemon */
+        end = wait_for_daemon();
+    }
     if (!strcmp(mode, "hold")) { /* git reads the exit code; without an answer it goes on, and branches are compared later */
         if (end != ANSWERED || !get32(answer + 4)) return;
         write_all(2, answer + ANSWER_HEAD, get32(answer + 4));

@@ -1,8 +1,7 @@
-"""The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`.
+"""The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`."""
 
-Mirrors native/hook.c function by function; the protocol is in docs/protocol.md. It imports only what is built into the
-interpreter, because json, socket or re would each double the time an agent waits.
-"""
+# Mirrors native/hook.c function by function; the protocol is in docs/protocol.md. It imports only what is built into
+# the interpreter, because json, socket or re would each double the time an agent waits.
 
 import posix
 import sys
@@ -13,6 +12,7 @@ VERSION = "0.1.0"
 ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
 WAITS = {
     b"ask": 2.0,
+    b"wait": 600.0,
     b"tell": 0.25,
     b"start": 5.0,
     b"show": 0.2,
@@ -626,7 +626,7 @@ def wait_for_daemon(state, frame, deadline):
 
 def may_wait(mode, state):
     """Whether to wait for a daemon that is not there yet: if requirements are in force or files are kept, yes."""
-    if mode != b"ask":
+    if mode not in (b"ask", b"wait"):
         return mode == b"start"
     return has(state, b"/gates-in-force") or has(state, b"/workspace/content.sqlite") or is_coming(state)
 
@@ -677,7 +677,8 @@ def ask_daemon(mode, state, frame):
     except OSError:
         end, answer = BROKEN, None
     if end == REFUSED and may_wait(mode, state):
-        end, answer = wait_for_daemon(state, frame, deadline)
+        # A mode that waits long waits for a person, not for a daemon.
+        end, answer = wait_for_daemon(state, frame, Deadline(WAITS[b"ask"]) if mode == b"wait" else deadline)
     if end == TIMED_OUT and not slow and mode not in (b"show", b"hold"):
         mark_slow()
     return end, answer

@@ -1,8 +1,7 @@
-"""The rules of both sides as pure functions: batches and cursors, feeds, leases, backoff.
+"""The rules of both sides as pure functions: batches and cursors, feeds, leases, backoff."""
 
-Server, forwarder and simulation call these functions and have no rules of their own. Times are in ms of the caller's
-clock; the server never uses a machine's clock.
-"""
+# Server, forwarder and simulation call these functions and have no rules of their own. Times are in ms of the caller's
+# clock; the server never uses a machine's clock.
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence

@@ -1,8 +1,7 @@
-"""The forwarder: a process next to the daemon that sends its log to the team.
+"""The forwarder: a process next to the daemon that sends its log to the team."""
 
-Hooks never wait for it: it opens the database read-only and returns the team's items to the daemon as commands. It
-ends with the daemon (its standard input closes) or when the machine leaves its team.
-"""
+# Hooks never wait for it: it opens the database read-only and returns the team's items to the daemon as commands. It
+# ends with the daemon (its standard input closes) or when the machine leaves its team.
 
 import contextlib
 import os

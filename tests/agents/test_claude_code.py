@@ -50,7 +50,8 @@ def test_the_33_events_are_known_and_every_kind_is_in_the_table():
 
 def test_modes_and_what_is_not_registered():
     assert {h.event for h in CLAUDE.hooks if h.mode == "start"} == {"SessionStart"}
-    assert {h.event for h in CLAUDE.hooks if h.mode == "ask"} == set(ASKED) - {"SessionStart"}
+    assert {h.event for h in CLAUDE.hooks if h.mode == "wait"} == {"PermissionRequest"}
+    assert {h.event for h in CLAUDE.hooks if h.mode == "ask"} == set(ASKED) - {"SessionStart", "PermissionRequest"}
     left_out = {"WorktreeCreate", "WorktreeRemove", "Elicitation", "ElicitationResult", "MessageDisplay", "FileChanged"}
     assert {h.event for h in CLAUDE.hooks if not h.register} == left_out
     assert CLAUDE.hook("SessionEnd").timeout >= 10

@@ -21,6 +21,12 @@ def _ids(demo: Demo) -> tuple[str, str, str, int]:
     return session, runs[0], runs[1], denied
 
 
+def _asking(demo: Demo) -> str:
+    return next(
+        one["id"] for one in demo.json("who")["sessions"] if one["needs"] and one["needs"]["what"] == "permission"
+    )
+
+
 def address(name: str, demo: Demo) -> str:
     session, run, before, denied = _ids(demo)
     shop = demo.project("harbor-shop")
@@ -28,6 +34,6 @@ def address(name: str, demo: Demo) -> str:
         "now": "/", "sessions": "/sessions", "gates": "/gates", "tasks": "/tasks", "uat": "/uat", "memory": "/memory",
         "activity": "/activity", "cost": "/cost",
         "health": "/health", "session": f"/session/{session}", "moment": f"/moment/{session}",
-        "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
+        "answer": f"/answer/{_asking(demo)}", "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
         "state": f"/state?project={shop}&step=2", "run": f"/uat/{run}?with={before}", "search": f"/search?q=vat&project={shop}",
     }[name]  # fmt: skip

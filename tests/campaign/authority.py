@@ -1,6 +1,7 @@
 """Random histories of work, approvals, backups, restores, erasures and kills: no approval counts twice, the log proves
 itself after each of them, and what is removed from it behind our back shows."""
 
+import contextlib
 import random
 import sqlite3
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from holdfast.stores import backup
 from tests.campaign.acks import serving
-from tests.kit import World, git
+from tests.kit import World, git, wait_until
 
 FULL = 1_000
 STEPS = 9
@@ -79,7 +80,7 @@ class History:
             self.agent.after("Bash", command="make deploy")
 
     def back_up(self) -> None:
-        self.world.ask(op="backup")
+        self.world.cli("backup")
 
     def restore(self) -> None:
         if made := backup.list_backups(self.world.paths.backups):
@@ -89,9 +90,15 @@ class History:
             self.approved = False
 
     def erase(self) -> None:
-        self.world.ask(op="erase", sessions=[self.agent.id])
+        wait_until(self._erased, "the daemon is back after a restore or a kill")
         self.agent, self.approved = self.begin(), False
         self.counts["erased"] += 1
+
+    def _erased(self) -> bool:
+        with contextlib.suppress(OSError):
+            self.world.ask(op="erase", sessions=[self.agent.id])
+            return True
+        return False
 
     def kill(self) -> None:
         self.world.kill()

@@ -119,11 +119,13 @@ def all_drained(world: World) -> None:
 
 
 def an_old_schema(world: World) -> None:
-    """As the first version made it: no views, no full-text index."""
+    """As the first version made it: no views, no full-text index, no hash chain."""
     some_events(world)
     db = apsw.Connection(str(world.paths.database))
     for (view,) in db.execute("select name from sqlite_schema where type = 'view'").fetchall():
         db.execute(f'drop view "{view}"')
+    for column in ("salt", "leaf", "link"):
+        db.execute(f"alter table facts drop column {column}")
     db.execute("drop table history")
     db.execute("delete from meta where name = 'history'")
     db.pragma("user_version", 1)

@@ -56,6 +56,7 @@ def make_agent(
         errands=frozenset(definition.errands.split()),
         aliases=tuple(definition.aliases.split()),
         untold=untold,
+        waits=definition.waits,
         **more,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -73,6 +73,7 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True):
     """Other spellings of payload fields."""
     setup: dict[str, Any] | None = None
     transcripts: bool = True
+    waits: Literal["", "beside", "before"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

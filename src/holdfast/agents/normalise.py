@@ -1,4 +1,6 @@
-"""Makes payloads small and regular. Pure, and safe with values of any type."""
+"""Makes payloads small and regular."""
+
+# Pure, and safe with values of any type.
 
 import posixpath
 import re

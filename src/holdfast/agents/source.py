@@ -1,4 +1,6 @@
-"""Files of agents and older tools: found, read in lines, merged by time. They are only read."""
+"""Files of agents and older tools: found, read in lines, merged by time."""
+
+# They are only read.
 
 import hashlib
 import heapq

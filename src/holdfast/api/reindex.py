@@ -1,7 +1,7 @@
-"""Seed 000's functions for hook scripts (S0-5 to S0-8, S0-15, S0-17). None of them raises.
+"""Seed 000's functions for hook scripts (S0-5 to S0-8, S0-15, S0-17)."""
 
-The session is the agent's: passed in the call, or named by its environment. The project is the agent's too.
-"""
+# None of them raises. The session is the agent's: passed in the call, or named by its environment. The project is the
+# agent's too.
 
 import os
 import sys

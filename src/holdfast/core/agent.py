@@ -11,7 +11,7 @@ from typing import Any, Literal
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 
-Mode = Literal["start", "ask", "tell"]
+Mode = Literal["start", "ask", "tell", "wait"]
 Enforcement = Literal["prevent", "retry", "observe"]
 McpFormat = Literal["standard", "copilot", "droid", "opencode", "toml"]
 Untold = Literal["exit_code", "answer", "failure", "transcript"]
@@ -104,6 +104,8 @@ class Agent:
     """Other names that scripts use for it."""
     untold: frozenset[Untold] = frozenset()
     """What its hooks omit and its transcript contains."""
+    waits: Literal["", "beside", "before"] = ""
+    """Whether a hook about a permission may wait for an answer: beside the agent's own dialog, or before it."""
     transcripts: Callable[[], Any] | None = None
     """Loads its `analysis.transcripts.Transcripts`."""
 

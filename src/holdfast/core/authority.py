@@ -143,6 +143,7 @@ OWN_PROCESS: Mapping[str, Authority] = {
     "config": person("changing the settings", delegable=True),
     "trust": person("trusting a project's settings", delegable=True),
     "team": person("an act in the team"),
+    "permissions": person("changing what an agent may do without asking"),
     "git-hooks": person("changing what git asks Holdfast"),
 }
 """Acts that the command line performs in its own process after asking."""

@@ -135,12 +135,14 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     """Whether the client confirms that it wrote the answer."""
     client_verdict: str = ""
     """What the client answered without us: `none`, or `deny` (a requirement with `when_unsure: deny`)."""
+    waits: bool = False
+    """Whether the client waits longer: a person may answer from elsewhere."""
     missed: bool = False
     """An answer was wanted and not given: the delivery was spooled, or the store was unavailable."""
 
     def unanswered(self) -> "Delivery":
         """Return the delivery as one whose question was never answered."""
-        return msgspec.structs.replace(self, mode="tell", missed=self.missed or self.mode == "ask")
+        return msgspec.structs.replace(self, mode="tell", waits=False, missed=self.missed or self.mode == "ask")
 
     def without_reply(self) -> "Delivery":
         """Return the delivery as one that nobody waits for."""

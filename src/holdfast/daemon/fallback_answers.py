@@ -1,10 +1,9 @@
-"""Writes the answers that hook clients give when the daemon is unreachable (`when_unsure: deny`).
+"""Writes the answers that hook clients give when the daemon is unreachable (`when_unsure: deny`)."""
 
-The file `when-unsure` in the state folder has one record per agent, hook and folder, each of eight NUL-terminated
-strings: agent, event, folder ("" is everywhere), until (ms, 0 is always), sense, key, values, answer. The client
-(native/hook.c, hook.py) takes the first matching record; with a key, the first such key in the body must (`only`) or
-must not (`except`) have one of the values. An empty answer lets the call through. See docs/protocol.md.
-"""
+# The file `when-unsure` in the state folder has one record per agent, hook and folder, each of eight NUL-terminated
+# strings: agent, event, folder ("" is everywhere), until (ms, 0 is always), sense, key, values, answer. The client
+# (native/hook.c, hook.py) takes the first matching record; with a key, the first such key in the body must (`only`) or
+# must not (`except`) have one of the values. An empty answer lets the call through. See docs/protocol.md.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,7 @@
-"""Runs one program and kills its process group when the program or the daemon ends.
+"""Runs one program and kills its process group when the program or the daemon ends."""
 
-Started as `python -I -S guard.py PROGRAM…` with the lifeline on descriptor 3, a pipe whose other end only the daemon
-holds. Imports only modules compiled into the interpreter: `os` and `signal` would double its start time.
-"""
+# Started as `python -I -S guard.py PROGRAM…` with the lifeline on descriptor 3, a pipe whose other end only the daemon
+# holds. Imports only modules compiled into the interpreter: `os` and `signal` would double its start time.
 
 import _signal as signal  # type: ignore[import-not-found]
 import posix as os

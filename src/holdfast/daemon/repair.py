@@ -1,5 +1,6 @@
-"""Repairs a damaged database (P7): the newest good backup and everything readable are combined next to it, then the
-two are exchanged. The damaged file is kept, and losses are counted and reported."""
+"""Repairs a damaged database (P7): the newest good backup and everything readable are combined next to it, then the two are exchanged."""
+
+# The damaged file is kept, and losses are counted and reported.
 
 import contextlib
 import itertools
@@ -30,6 +31,7 @@ class Repair(msgspec.Struct):
     backup_head: int = 0
     salvaged: int = 0
     lost: int = 0
+    tombstones: int = 0
 
 
 def check_head(database: Path, paths: Paths, high_water: int) -> None:
@@ -62,6 +64,7 @@ def _build_replacement(
     store = SqliteStore(fresh)
     try:
         result.backup_head = _store_head(store)
+        result.tombstones = store.tombstones()
         result.salvaged = sum(_append_new(store, batch) for batch in _salvaged_batches(database, result.backup_head))
         # The damaged file may show less than was written; the high-water mark knows how far the log had come.
         reached = max(expected_head, backup.last_seq_of_damaged(database), result.backup_head)

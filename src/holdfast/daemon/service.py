@@ -32,6 +32,7 @@ from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.git_questions import answer_git
 from holdfast.daemon.heads import HeadNotes
+from holdfast.daemon.held_hooks import HeldHooks
 from holdfast.daemon.ingest.before_answer import BeforeAnswer
 from holdfast.daemon.ingest.high_water import HighWaterMark
 from holdfast.daemon.ingest.journal import AckLedger, Journal
@@ -92,7 +93,10 @@ class Daemon:
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
         self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
-        self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
+        self.held_hooks = HeldHooks(lambda: self.app, log)
+        self.pipeline.subscribers += [
+            self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch, self.held_hooks.committed,
+        ]  # fmt: skip
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
@@ -120,6 +124,7 @@ class Daemon:
             self._tick,
             {mode: one.take for mode, one in self._aside.items()},
             self._note_undelivered,
+            self.held_hooks.take,
         )
 
     def serve(self) -> None:
@@ -354,6 +359,7 @@ class Daemon:
         # Whatever makes events stops first, then the last event is written.
         self.background.stop()
         self.worker.stop()
+        self.held_hooks.stop()
         self._record_event("daemon.stopped", reason=self._reason)
         self._flush()
         self.heads.note(self.app.store.head, now_ms())

@@ -133,7 +133,7 @@ def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
 
 def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     """The user who owns this socket, by its address and the port it connects to."""
-    client_address = _proc_address(*client)
+    client_address = proc_address(*client)
     for table in TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -146,7 +146,7 @@ def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     return None
 
 
-def _proc_address(host: str, port: int) -> str:
+def proc_address(host: str, port: int) -> str:
     """In the format of /proc: an IPv4 address in the machine's byte order (also at the end of a mapped one)."""
     packed = socket.inet_aton(host)
     return f"{int.from_bytes(packed, 'little'):08X}:{port:04X}"

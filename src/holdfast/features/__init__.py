@@ -4,11 +4,25 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import checks, cost, gates, log, memory, project, reindex, sessions, team, uat, workspace
+from holdfast.features import (
+    attention,
+    checks,
+    cost,
+    gates,
+    log,
+    memory,
+    project,
+    reindex,
+    sessions,
+    team,
+    uat,
+    workspace,
+)
 
 FEATURES: tuple[Feature, ...] = (
     log.FEATURE,
     workspace.FEATURE,
+    attention.FEATURE,
     checks.FEATURE,
     cost.FEATURE,
     gates.FEATURE,

@@ -1,13 +1,10 @@
-"""Sections of the foundation, and the marks that say what an untrusted project may not set.
+"""Sections of the foundation, and the marks that say what an untrusted project may not set."""
 
-A field is marked in `Meta(extra=…)`, a whole struct by its `marks`:
-`command`: it runs or reaches something; a project sets it only after `holdfast config trust`.
-`guarded`: the same for other values; a list names the values that need no trust, and `pattern` allows regular
-expressions that are certainly fast.
-`whole` (on a struct): one wrong value drops everything that its layer and higher ones say about that thing.
-`lenient` (on a struct): unknown names are ignored.
-`join`: the lists of all layers are joined.
-"""
+# A field is marked in `Meta(extra=…)`, a whole struct by its `marks`: `command`: it runs or reaches something; a
+# project sets it only after `holdfast config trust`. `guarded`: the same for other values; a list names the values
+# that need no trust, and `pattern` allows regular expressions that are certainly fast. `whole` (on a struct): one
+# wrong value drops everything that its layer and higher ones say about that thing. `lenient` (on a struct): unknown
+# names are ignored. `join`: the lists of all layers are joined.
 
 import re
 from collections.abc import Iterator, Sequence

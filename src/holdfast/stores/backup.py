@@ -229,6 +229,17 @@ def last_seq_of_database(path: Path) -> int:
             db.close()
 
 
+def tombstones_of_database(path: Path) -> int:
+    """How many events of it are erased; older versions kept no count."""
+    with translate_sqlite_errors(path):
+        db = for_reading(path)
+        try:
+            there = db.execute("select 1 from pragma_table_info('facts') where name = 'leaf'").get
+            return db.execute("select count(*) from facts where leaf is not null").get if there else 0
+        finally:
+            db.close()
+
+
 def last_seq_of_damaged(damaged: Path) -> int:
     """The last readable seq of a damaged file, 0 if none."""
     with contextlib.suppress(apsw.Error):

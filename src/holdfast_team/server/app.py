@@ -1,4 +1,6 @@
-"""The team server's routes. Each declares who may use it, and the guard checks before any handler runs."""
+"""The team server's routes."""
+
+# Each declares who may use it, and the guard checks before any handler runs.
 
 import asyncio
 import contextlib

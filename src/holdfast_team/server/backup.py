@@ -1,8 +1,7 @@
-"""Backs up and restores a team's database over the server's own connection.
+"""Backs up and restores a team's database over the server's own connection."""
 
-A backup is a zip of one COPY stream per table, all of one snapshot, and a manifest with each one's SHA-256 and row
-count. Large installations use `pg_basebackup`; this is for the others, and for moving.
-"""
+# A backup is a zip of one COPY stream per table, all of one snapshot, and a manifest with each one's SHA-256 and row
+# count. Large installations use `pg_basebackup`; this is for the others, and for moving.
 
 import hashlib
 import os

@@ -1,8 +1,7 @@
-"""Single sign-on by OpenID Connect: the authorization-code flow with PKCE, for the board and for joining a machine.
+"""Single sign-on by OpenID Connect: the authorization-code flow with PKCE, for the board and for joining a machine."""
 
-`GET /sign-on/TENANT` redirects a browser to the tenant's provider; `GET /sign-on/callback` receives it back. Claims
-count only after signature, issuer, audience, time and nonce are checked, and only for the browser that started.
-"""
+# `GET /sign-on/TENANT` redirects a browser to the tenant's provider; `GET /sign-on/callback` receives it back. Claims
+# count only after signature, issuer, audience, time and nonce are checked, and only for the browser that started.
 
 import asyncio
 import base64

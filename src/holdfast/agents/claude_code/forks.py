@@ -1,8 +1,7 @@
-"""Claude Code's forks: a forked session's transcript begins with a copy of the one it came from, under its own session id.
+"""Claude Code's forks: a forked session's transcript begins with a copy of the one it came from, under its own session id."""
 
-The records keep their ids, so files that begin with the same message are a family. Which of them is the original shows in what is
-not copied: a live session has records without an id between its messages, a copy has none.
-"""
+# The records keep their ids, so files that begin with the same message are a family. Which of them is the original
+# shows in what is not copied: a live session has records without an id between its messages, a copy has none.
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,8 +1,7 @@
-"""Token use in Codex's rollouts.
+"""Token use in Codex's rollouts."""
 
-Since 0.166 a record per answer (`token_usage_record`) with the answer's id; before, only a running total of the thread
-(`token_count`), which a forked rollout goes on with.
-"""
+# Since 0.166 a record per answer (`token_usage_record`) with the answer's id; before, only a running total of the
+# thread (`token_count`), which a forked rollout goes on with.
 
 from holdfast.agents.codex.transcript import Line, Payload, decode, find_files
 from holdfast.agents.source import session_name

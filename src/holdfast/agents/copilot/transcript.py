@@ -1,4 +1,6 @@
-"""GitHub Copilot CLI's events: `~/.copilot/session-state/SESSION/events.jsonl`. Subagents are in the same file."""
+"""GitHub Copilot CLI's events: `~/.copilot/session-state/SESSION/events.jsonl`."""
+
+# Subagents are in the same file.
 
 from collections.abc import Iterable
 from pathlib import Path

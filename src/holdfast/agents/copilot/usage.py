@@ -1,7 +1,6 @@
-"""Token use in GitHub Copilot CLI's events.
+"""Token use in GitHub Copilot CLI's events."""
 
-A record per call of the model; versions before it wrote only the sums by model, when the session shut down.
-"""
+# A record per call of the model; versions before it wrote only the sums by model, when the session shut down.
 
 from pathlib import Path
 

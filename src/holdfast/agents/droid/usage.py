@@ -1,8 +1,7 @@
-"""Factory droid's sessions: only sums of the whole session, in `~/.factory/sessions/PROJECT/SESSION.settings.json`.
+"""Factory droid's sessions: only sums of the whole session, in `~/.factory/sessions/PROJECT/SESSION.settings.json`."""
 
-A subagent is a session of its own whose tags name the one that began it. There is no time in the file: its last change
-is when the session last spent something.
-"""
+# A subagent is a session of its own whose tags name the one that began it. There is no time in the file: its last
+# change is when the session last spent something.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""opencode's database as the events that its hooks would have been. A subagent is a session with a parent."""
+"""opencode's database as the events that its hooks would have been."""
+
+# A subagent is a session with a parent.
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Token use in opencode's messages. Rows that changed since the last look are read again; only growth is counted."""
+"""Token use in opencode's messages."""
+
+# Rows that changed since the last look are read again; only growth is counted.
 
 from collections.abc import Iterable, Iterator
 from glob import escape

@@ -1,1 +1,3 @@
-"""Pi: its sessions are imported. It has no hooks of Holdfast's."""
+"""Pi: its sessions are imported."""
+
+# It has no hooks of Holdfast's.

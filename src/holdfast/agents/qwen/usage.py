@@ -1,8 +1,7 @@
-"""Token use in Qwen Code's chats.
+"""Token use in Qwen Code's chats."""
 
-Every call of a model, those of subagents and side requests too, is a telemetry record of the session's chat. Where a
-version writes none, the answers themselves carry figures.
-"""
+# Every call of a model, those of subagents and side requests too, is a telemetry record of the session's chat. Where a
+# version writes none, the answers themselves carry figures.
 
 from holdfast.agents.qwen.transcript import ApiResponse, Line, decode, find_files
 from holdfast.analysis.usage.model import parse_milliseconds, usage_of_prompt

@@ -1,7 +1,6 @@
-"""Finds tokens of unknown issuers: a prefix or separator, and a long random run.
+"""Finds tokens of unknown issuers: a prefix or separator, and a long random run."""
 
-Ids look alike, so a prefix must not be one of an id, and a run must be more random than an id.
-"""
+# Ids look alike, so a prefix must not be one of an id, and a run must be more random than an id.
 
 import re
 

@@ -1,7 +1,6 @@
-"""Code search as a library: words, chunks, embeddings, the index of a checkout and the ranking of answers.
+"""Code search as a library: words, chunks, embeddings, the index of a checkout and the ranking of answers."""
 
-It depends on `core` only. `features/reindex` decides when to index and runs `worker.py`, which loads no features.
-"""
+# It depends on `core` only. `features/reindex` decides when to index and runs `worker.py`, which loads no features.
 
 import os
 

@@ -1,4 +1,6 @@
-"""Queries an index. One searcher per index lives as long as its process and keeps its data current."""
+"""Queries an index."""
+
+# One searcher per index lives as long as its process and keeps its data current.
 
 import contextlib
 import threading

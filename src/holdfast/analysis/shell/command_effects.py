@@ -1,8 +1,7 @@
-"""What a command is about to do, in a normal form for rules: `FOO=1 /usr/bin/git -C x 'commit'` is `git commit`.
+"""What a command is about to do, in a normal form for rules: `FOO=1 /usr/bin/git -C x 'commit'` is `git commit`."""
 
-Every program that the command may start is one reading; words that are only arguments (of grep, of echo, of a commit
-message) are none.
-"""
+# Every program that the command may start is one reading; words that are only arguments (of grep, of echo, of a commit
+# message) are none.
 
 import re
 from collections.abc import Callable, Iterable, Mapping

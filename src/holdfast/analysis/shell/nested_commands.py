@@ -1,7 +1,7 @@
-"""Commands that stand in the arguments of another program: what launchers, remote shells, options and PowerShell start.
+"""Commands that stand in the arguments of another program: what launchers, remote shells, options and PowerShell start."""
 
-Only commands are returned, as shell text; whether a rule is about them is asked elsewhere, so that too many do little harm.
-"""
+# Only commands are returned, as shell text; whether a rule is about them is asked elsewhere, so that too many do
+# little harm.
 
 import base64
 import binascii

@@ -1,4 +1,6 @@
-"""From the text of a command to its syntax tree. The grammar is tree-sitter's; nothing else here reads shell text."""
+"""From the text of a command to its syntax tree."""
+
+# The grammar is tree-sitter's; nothing else here reads shell text.
 
 import re
 from collections.abc import Callable, Iterator

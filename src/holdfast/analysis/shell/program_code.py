@@ -1,8 +1,7 @@
-"""What the text of a program (Python, JavaScript, awk, sed and the like) starts and writes, as far as literals in it show.
+"""What the text of a program (Python, JavaScript, awk, sed and the like) starts and writes, as far as literals in it show."""
 
-Text behind `-c` or `-e` is read generously: it was written for this one call. The file of a script is read strictly, by
-the calls that start programs, because its other texts are help, logs and data.
-"""
+# Text behind `-c` or `-e` is read generously: it was written for this one call. The file of a script is read strictly,
+# by the calls that start programs, because its other texts are help, logs and data.
 
 import base64
 import binascii

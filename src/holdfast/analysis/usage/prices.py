@@ -1,7 +1,6 @@
-"""Price tables: dollars per million tokens by model and kind, with the date from which they hold.
+"""Price tables: dollars per million tokens by model and kind, with the date from which they hold."""
 
-`prices.json` has list prices. A person's own file of the same form replaces the models it names.
-"""
+# `prices.json` has list prices. A person's own file of the same form replaces the models it names.
 
 import bisect
 import re

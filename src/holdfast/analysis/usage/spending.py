@@ -1,5 +1,6 @@
-"""The stored form of token use: one bounded document per session and day, from which all figures of tokens and money
-come. Tokens are stored, not money, so a corrected price applies to earlier use."""
+"""The stored form of token use: one bounded document per session and day, from which all figures of tokens and money come."""
+
+# Tokens are stored, not money, so a corrected price applies to earlier use.
 
 import bisect
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
-"""Every event kind in one place: what agents tell, what Holdfast writes, what each feature derives.
+"""Every event kind in one place: what agents tell, what Holdfast writes, what each feature derives."""
 
-To add one: a `Payload` with `@event_kind` in the file it belongs to. To change the meaning of stored fields: raise its
-version and add an upcaster. Sets of kinds that several features use are named here, once.
-"""
+# To add one: a `Payload` with `@event_kind` in the file it belongs to. To change the meaning of stored fields: raise
+# its version and add an upcaster. Sets of kinds that several features use are named here, once.
 
 from holdfast.core.kinds import (
     agent_events,
+    attention_events,
     check_events,
     engine_events,
     gates_events,
@@ -34,6 +34,7 @@ from holdfast.core.kinds.base import (
 )
 
 __all__ = [
+    "ATTENTION_KINDS",
     "CHECK_KINDS",
     "ENGINE_KINDS",
     "GATES_KINDS",
@@ -71,6 +72,7 @@ def _kinds_of(module: object) -> dict[str, type[Payload]]:
 
 HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
+ATTENTION_KINDS = _kinds_of(attention_events)
 CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
 MEMORY_KINDS = _kinds_of(memory_events)

@@ -1,4 +1,6 @@
-"""Kinds that come from agents' hooks. The same happening has the same kind and fields in every agent."""
+"""Kinds that come from agents' hooks."""
+
+# The same happening has the same kind and fields in every agent.
 
 import msgspec
 

@@ -81,6 +81,8 @@ class StoreRestored(Payload):
     lost: int = 0
     asked: bool = False
     """By a person, and not because the database was damaged."""
+    tombstones: int = 0
+    """Events of the restored log whose content is erased: what recorded their erasure may be lost."""
 
 
 @event_kind("state.rebuilt")

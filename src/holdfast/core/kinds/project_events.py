@@ -1,8 +1,7 @@
-"""Kinds of the feature `project`: what was seen of a repository, tasks of a person's own, leases.
+"""Kinds of the feature `project`: what was seen of a repository, tasks of a person's own, leases."""
 
-Facts are also parts of stored documents, so a text's default is always the empty one: what is encoded must not
-depend on whether a value was decoded or is the default itself.
-"""
+# Facts are also parts of stored documents, so a text's default is always the empty one: what is encoded must not
+# depend on whether a value was decoded or is the default itself.
 
 import msgspec
 

@@ -1,4 +1,6 @@
-"""Kinds of the feature `team`: what the team's server told this machine. `item` is its number in the team's feed."""
+"""Kinds of the feature `team`: what the team's server told this machine."""
+
+# `item` is its number in the team's feed.
 
 from holdfast.core.kinds.base import JsonObject, Payload, event_kind
 

@@ -24,6 +24,8 @@ LARGEST_BODY = 256 * 1024 * 1024
 LARGE_FRAME = 8 << 20
 """From this size on a body is shortened while it arrives, as the native client does before sending."""
 SHORTENED_ROOM = 16 << 20
+WAIT = "wait"
+"""A client in this mode asks, and may be answered much later."""
 EMPTY_ANSWER = ANSWER + LENGTH.pack(0)
 
 
@@ -59,6 +61,8 @@ def as_delivery(frame: bytes, *more: bytes, ancestors: tuple[int, ...] = ()) -> 
     if own_env:
         fields["env"] = {**own_env, **fields["env"]}
     _check_key(fields.setdefault("key", ""))
+    if fields.get("mode") == WAIT:
+        fields |= {"mode": "ask", "waits": True}
     body = b"".join((memoryview(frame)[split:], *more)) if more else frame[split:]
     return Delivery(**{"agent": "", "event": "", **fields, "body": body, "ancestors": ancestors})
 

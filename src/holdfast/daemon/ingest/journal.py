@@ -1,8 +1,7 @@
-"""Keeps acknowledged deliveries that are not in the store yet, in one preallocated file that is overwritten in laps.
+"""Keeps acknowledged deliveries that are not in the store yet, in one preallocated file that is overwritten in laps."""
 
-Its full size is allocated from the start, so a sync writes nothing but the record. Contents are cut and redacted. A
-record counts if it is whole and of the same lap as the first one.
-"""
+# Its full size is allocated from the start, so a sync writes nothing but the record. Contents are cut and redacted. A
+# record counts if it is whole and of the same lap as the first one.
 
 import contextlib
 import fcntl

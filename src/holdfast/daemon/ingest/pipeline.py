@@ -1,8 +1,7 @@
-"""Moves each batch of deliveries through its stages, on the writer thread.
+"""Moves each batch of deliveries through its stages, on the writer thread."""
 
-Hooks are answered as soon as their batch is in the journal. If no feature can answer or redact it, that is before it
-is applied; otherwise it is applied first.
-"""
+# Hooks are answered as soon as their batch is in the journal. If no feature can answer or redact it, that is before it
+# is applied; otherwise it is applied first.
 
 import enum
 import itertools

@@ -86,9 +86,10 @@ class HookServer:
         tick: Callable[[], None],
         aside: Mapping[str, TakeAside] = MappingProxyType({}),
         undelivered: Callable[[Outcome], None] = lambda _outcome: None,
+        hold: Callable[[_socket.socket, Delivery], bool] = lambda _sock, _delivery: False,
     ) -> None:
         self._listening, self._handle, self._calls, self._aside = listening, handle, calls, aside
-        self._undelivered, self._flush, self._tick = undelivered, flush, tick
+        self._undelivered, self._flush, self._tick, self._hold = undelivered, flush, tick, hold
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
         # `select` accepts small descriptors only; the daemon opens this one before any connection.
@@ -237,6 +238,15 @@ class HookServer:
             self._poll.unregister(fd)
         self._aside[delivery.mode](connection.sock, delivery)
 
+    def _hand_over(self, connection: Connection, delivery: Delivery) -> bool:
+        """Whether somebody else answers it, when a person has decided."""
+        if not self._hold(connection.sock, delivery):
+            return False
+        fd = connection.sock.fileno()
+        if self._open.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+        return True
+
     def _watch(self, connection: Connection, mask: int) -> None:
         fd = connection.sock.fileno()
         if fd in self._open:
@@ -256,7 +266,9 @@ class HookServer:
                 self._drop(connection)
             return
         self._flush_due = True
-        for (connection, _), outcome in zip(batch, outcomes, strict=True):
+        for (connection, delivery), outcome in zip(batch, outcomes, strict=True):
+            if delivery.waits and not outcome.reply and self._hand_over(connection, delivery):
+                continue
             connection.out = answer_frame(outcome.reply)
             # Silent answers need no confirmation, because nothing is lost with them.
             connection.outcome = outcome if outcome.reply else None

@@ -14,7 +14,7 @@ from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp, WithStatusline
 from holdfast.paths import default_state_dir
-from holdfast.setup.install import git_hooks, hooks
+from holdfast.setup.install import git_hooks, hooks, permission_rules
 from holdfast.setup.install.locations import install_levels, is_present, partial_of
 from holdfast.setup.install.mcp_servers import StatusLine, status_line_of, tools_of
 from holdfast.stores.footprint import Footprint, TakenOut
@@ -46,6 +46,8 @@ def uninstall(
     """Remove the hooks. Each file is restored exactly."""
     if not dry_run:
         client.authorise("uninstall")
+    if not (project or dry_run):
+        permission_rules.remove_all(default_state_dir())
     levels = [_chosen_level(project, user)] if project or user else ["project", "user"]
     taken_out = [_taken_out(one, level, dry_run) for one, level in _removal_targets(agent, levels)]
     plans = [plan for plan in taken_out if plan.changes]

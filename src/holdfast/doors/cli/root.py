@@ -21,7 +21,7 @@ from holdfast.doors.cli.options import ClickException, Command, Context, HelpFor
 SECTIONS: dict[str, dict[str, str]] = {
     "See what your agents do": {
         "who": "sessions", "status": "status", "session": "sessions", "search": "search", "history": "history",
-        "cost": "cost", "blame": "history", "statusline": "sessions", "dashboard": "serve",
+        "notify": "notify", "permission": "notify", "cost": "cost", "blame": "history", "statusline": "sessions", "dashboard": "serve",
     },
     "Work in a team": {"team": "team"},
     "Work in a project": {

@@ -38,6 +38,10 @@ NEEDS = {
     "stopped": "has finished its turn",
     "notified": "waits for input",
     "denied": "had its prompt denied",
+    "refused": "was refused for good",
+    "budget": "has used up its budget",
+    "uat": "has a failed UAT run",
+    "discarded": "discarded uncommitted work",
 }
 
 

@@ -178,6 +178,7 @@ def _note_restore(paths: Paths, chosen: Path) -> int:
         head = backups.last_seq_of_database(paths.database)
     restored = backups.last_seq_of_database(chosen)
     lost = max(0, head - restored)
-    event = StoreRestored(backup=str(chosen), backup_head=restored, lost=lost, asked=True)
+    erased = backups.tombstones_of_database(chosen)
+    event = StoreRestored(backup=str(chosen), backup_head=restored, lost=lost, asked=True, tombstones=erased)
     note_restore(paths.restores, Restore(now_ms(), event))
     return lost

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from fastapi import Header, Path, Query
+from fastapi import Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.doors.web import api_answers
 from holdfast.doors.web.api_answers import ERRORS, Answer, json_answer
 from holdfast.doors.web.health import collect_health
+from holdfast.doors.web.peers import refuse_agents
 from holdfast.doors.web.permissions import Permission, Routes
 from holdfast.doors.web.requests import (
     Asked,
@@ -124,6 +125,7 @@ SESSIONS = (
 """An id may contain a slash, so the longer routes come first."""
 
 PROJECTS = (
+    Read("attention", "attention", "attention.list", "What needs you, the most urgent first.", "project"),
     Read("tasks", "tasks", "project.tasks", "Open tasks, the most pressing first.", "project", of_project=True),
     Read("leases", "leases", "project.leases", "Holders of leases."),
     Read("state", "state", "project.state", "The project's document, now or as of a moment.", "project at", of_project=True),
@@ -211,7 +213,8 @@ ALLOWED_COMMANDS = frozenset(
         "sessions.close", "sessions.reopen", "log.note",
         "gates.satisfy", "gates.approve", "gates.accept", "gates.pause", "gates.resume", "gates.clear",
         "memory.add", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget",
-        "project.look", "project.add_task", "project.finish_task", "project.dismiss_task", "workspace.undo",
+        "attention.answer", "attention.mute", "project.look", "project.add_task", "project.finish_task", "project.dismiss_task",
+        "workspace.undo",
     )
 )  # fmt: skip
 """Nothing that imports or runs a program of the caller's choice; `memory.forget` erases, and its page asks first."""
@@ -228,12 +231,19 @@ class Order(BaseModel):
 
 
 def _register_commands(routes: Routes, web_context: "WebContext", prefix: str) -> None:
-    async def command(name: Annotated[str, Path(max_length=100)], order: Order) -> Any:
+    async def command(name: Annotated[str, Path(max_length=100)], order: Order, request: Request) -> Any:
         """Run one command of a feature. It becomes an event in the log."""
         if name not in ALLOWED_COMMANDS:
             raise CommandRefused(f"{name} cannot be done from a page", fix="Use the command line.")
-        request: dict[str, Any] = order.model_dump() | {"name": name}
-        return json_answer(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
+        fields: dict[str, Any] = order.model_dump() | {"name": name}
+        peer = request.client
+
+        def run() -> Any:
+            if name.startswith("attention."):
+                refuse_agents(web_context.client, (peer.host, peer.port) if peer else None, web_context.port)
+            return web_context.client.daemon("command", **fields)
+
+        return json_answer(await web_context.client.run(run))
 
     routes.add("POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command, **_documented("commands"))
 

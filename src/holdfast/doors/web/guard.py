@@ -1,7 +1,9 @@
 """Denies every request that its route does not allow."""
 
 import hmac
+from collections.abc import Callable
 from importlib import resources
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -38,9 +40,18 @@ LOST, NOWHERE = (_TEMPLATES.joinpath(name).read_text("utf-8").rstrip() for name 
 class Guard(LoopbackGuard):
     """An ASGI layer before the dashboard and its API."""
 
-    def __init__(self, app: App, routes: Routes, keys: Keys, port: int, largest_body: int = LARGEST_BODY) -> None:
+    def __init__(
+        self,
+        app: App,
+        routes: Routes,
+        keys: Keys,
+        port: int,
+        largest_body: int = LARGEST_BODY,
+        *,
+        address: Callable[[], str] = str,
+    ) -> None:
         super().__init__(port, keys.token, largest_body)
-        self._app, self._routes, self._keys = app, routes, keys
+        self._app, self._routes, self._keys, self._address = app, routes, keys, address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -63,6 +74,8 @@ class Guard(LoopbackGuard):
 
     def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         permission, status = self._routes.of(scope)
+        if permission is Permission.ANSWER and self._at_own_address(request_headers):
+            return self._refuse_body(request_headers) if scope["method"] != "GET" else None
         # Host and origin first: a page of another site does not even learn which routes exist.
         return (
             self.refuse_place(request_headers, own_pages=permission not in NOT_FOR_PAGES)
@@ -72,16 +85,27 @@ class Guard(LoopbackGuard):
             or (self._refuse_body(request_headers) if scope["method"] != "GET" else None)
         )
 
+    def _at_own_address(self, request_headers: AskedHeaders) -> bool:
+        """Where the user said that links are opened: behind a proxy of theirs, so the connection tells nothing."""
+        address = urlsplit(self._address())
+        origin = request_headers.get(b"origin").decode("latin-1")
+        host = request_headers.get(b"host").decode("latin-1").lower()
+        return (
+            bool(address.netloc)
+            and host == address.netloc.lower()
+            and origin in ("", f"{address.scheme}://{address.netloc}")
+        )
+
     def _refuse_person(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         has_key = self.has_token(request_headers) or self._has_cookie(request_headers)
         allowed = self.is_owner(scope, has_key)
         # None: the system does not say whose process it is. /open has a one-time key of its own.
         if allowed is None:
-            allowed = has_key or scope["path"] == "/open"
+            allowed = has_key or scope["path"] == "/open" or scope["path"].startswith("/a")
         return None if allowed else (401, "Only the user who runs Holdfast may talk to it.")
 
     def _refuse_keyless(self, request_headers: AskedHeaders, permission: Permission | None) -> Refusal | None:
-        if permission in (Permission.HOOK, Permission.LINK) or self.has_token(request_headers):
+        if permission in (Permission.HOOK, Permission.LINK, Permission.ANSWER) or self.has_token(request_headers):
             return None
         if permission is Permission.TOKEN or not self._has_cookie(request_headers):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"

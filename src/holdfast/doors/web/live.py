@@ -6,11 +6,13 @@ import contextlib
 import socket
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from holdfast.client import connect_socket
+from holdfast.core.attention import VIEWING
 from holdfast.core.ports import EventQuery
 from holdfast.core.text import escape_invisible
 from holdfast.doors.web.view_client import ViewClient
@@ -155,6 +157,8 @@ class Live:
                 if not line:
                     raise OSError("the daemon is gone")
                 await self._advance(int(msgspec.json.decode(line).get("beat", 0)))
+                # An open stream is a visible page: hidden ones close theirs.
+                _touch(self._client.paths.run / VIEWING)
         except TimeoutError as error:
             raise OSError("the daemon says nothing") from error
         finally:
@@ -186,6 +190,11 @@ class Live:
         self._notify()
         if self._wire:
             self._wire.cancel()
+
+
+def _touch(mark: Path) -> None:
+    with contextlib.suppress(OSError):
+        mark.touch(0o600)
 
 
 def _is_wanted(news: News, session: str, kinds: tuple[str, ...]) -> bool:

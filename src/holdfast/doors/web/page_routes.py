@@ -16,6 +16,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.doors.troubles import current_troubles
+from holdfast.doors.web.answer_links import register_answer_links
 from holdfast.doors.web.api_answers import UNAVAILABLE
 from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.pages import Pages
@@ -57,6 +58,7 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     routes.add("GET", "/icon.svg", Permission.READ, show_icon)
     routes.add("GET", "/sessions/export", Permission.READ, files.export)
     register_shots(routes, web_context)
+    register_answer_links(routes, web_context, pages)
     routes.add("GET", "/open", Permission.LINK, files.open_link)
 
 

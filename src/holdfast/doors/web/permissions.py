@@ -19,6 +19,8 @@ class Permission(enum.Enum):
     """Only callers that can read the token file: never a page."""
     LINK = "link"
     """Anyone with a one-time link: the route itself redeems it."""
+    ANSWER = "answer"
+    """Anyone with a link that answers one question, also at the address that the user set: the route verifies it."""
     HOOK = "hook"
     """Seed 004's endpoints: programs of the owner, never a page."""
 

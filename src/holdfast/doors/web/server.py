@@ -69,7 +69,11 @@ def build_app(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> 
     for part in (oak, page_routes, api):
         part.register(routes, web_context, agents)
     routes.check()
-    return Guard(_note_requests(web, web_context), routes, web_context.keys, port), web_context, routes
+    guard = Guard(
+        _note_requests(web, web_context), routes, web_context.keys, port,
+        address=lambda: str(client.app.settings.for_project("")["attention"].address),
+    )  # fmt: skip
+    return guard, web_context, routes
 
 
 @contextlib.asynccontextmanager

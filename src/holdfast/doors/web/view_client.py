@@ -18,7 +18,17 @@ Made = TypeVar("Made")
 
 READERS = 4
 PATIENCE_S = 20.0
-IN_THE_DAEMON = frozenset(("gates.codes", "memory.search", "reindex.search", "reindex.status", "reindex.why"))
+IN_THE_DAEMON = frozenset(
+    (
+        "attention.show",
+        "attention.linked",
+        "gates.codes",
+        "memory.search",
+        "reindex.search",
+        "reindex.status",
+        "reindex.why",
+    )
+)
 """Views that need data in memory (an index, codes), which the daemon has already."""
 
 

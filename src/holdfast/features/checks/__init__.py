@@ -1,4 +1,6 @@
-"""Checks: what a command really did. The one place that says which tests, linters and builds ran, and how they ended."""
+"""Checks: what a command really did."""
+
+# The one place that says which tests, linters and builds ran, and how they ended.
 
 from holdfast.core.feature import Feature
 from holdfast.features.checks import jobs, observe, policy, state, views

@@ -1,8 +1,7 @@
-"""What git's own files show of a worktree, and what is new in them since the last look. No program is run.
+"""What git's own files show of a worktree, and what is new in them since the last look."""
 
-A look costs some file reads, so it is made at every shell call. Repositories that keep their refs in another format
-(reftable) show nothing here, and no act is reported.
-"""
+# No program is run. A look costs some file reads, so it is made at every shell call. Repositories that keep their refs
+# in another format (reftable) show nothing here, and no act is reported.
 
 import os
 from collections import OrderedDict

@@ -1,4 +1,6 @@
-"""Derives events about checks and git acts from other events. Pure: observations are in the event."""
+"""Derives events about checks and git acts from other events."""
+
+# Pure: observations are in the event.
 
 from collections.abc import Iterator
 

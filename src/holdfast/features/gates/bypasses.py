@@ -1,4 +1,6 @@
-"""Finds bypasses afterwards, from git, files and scripts. Pure."""
+"""Finds bypasses afterwards, from git, files and scripts."""
+
+# Pure.
 
 import os
 import re

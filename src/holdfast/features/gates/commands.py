@@ -1,4 +1,6 @@
-"""Commands of the gates. Each becomes events."""
+"""Commands of the gates."""
+
+# Each becomes events.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -119,6 +119,9 @@ def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
 
 
 def _after_exit(doc: Facts, event: Event, data: ToolExitRead) -> Facts | None:
+    # A check of that call outweighs its exit code; if the code decides it, it is judged again.
+    if any(run.seq == data.of for run in doc.ran.values()):
+        return None
     return with_run(doc, event, data) if data.action == "shell" and data.command else None
 
 

@@ -1,7 +1,7 @@
-"""What is looked up when an event comes, before anything is decided: links, scripts, aliases, branches.
+"""What is looked up when an event comes, before anything is decided: links, scripts, aliases, branches."""
 
-The only part of the gates that touches the disk in front of a hook. What it sees is written into the event's payload.
-"""
+# The only part of the gates that touches the disk in front of a hook. What it sees is written into the event's
+# payload.
 
 import os
 import re

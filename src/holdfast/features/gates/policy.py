@@ -1,4 +1,6 @@
-"""What the gates decide, and what follows from an event: refusals, notices, what was satisfied, used up or got round. Pure."""
+"""What the gates decide, and what follows from an event: refusals, notices, what was satisfied, used up or got round."""
+
+# Pure.
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING

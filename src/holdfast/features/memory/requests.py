@@ -1,8 +1,7 @@
-"""Finds requests, limits and corrections in a person's own typed words.
+"""Finds requests, limits and corrections in a person's own typed words."""
 
-Only phrases such as "from now on" or "remember that" count: on 740 real prompts a trained classifier was wrong nine
-times in ten.
-"""
+# Only phrases such as "from now on" or "remember that" count: on 740 real prompts a trained classifier was wrong nine
+# times in ten.
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""From events to documents: which of them an event touches, and what each kind changes. Pure, as every reducer is."""
+"""From events to documents: which of them an event touches, and what each kind changes."""
+
+# Pure, as every reducer is.
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

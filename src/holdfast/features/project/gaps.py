@@ -1,4 +1,6 @@
-"""The gap rules: each looks at a project's facts and yields what is missing. Pure; time is an argument."""
+"""The gap rules: each looks at a project's facts and yields what is missing."""
+
+# Pure; time is an argument.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator

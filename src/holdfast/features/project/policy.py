@@ -1,4 +1,6 @@
-"""Derived events, context for agents, and jobs of a project. Pure."""
+"""Derived events, context for agents, and jobs of a project."""
+
+# Pure.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,6 @@
-"""The feature's section in every settings file. What reaches beyond the project, or runs something, needs trust."""
+"""The feature's section in every settings file."""
+
+# What reaches beyond the project, or runs something, needs trust.
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,6 @@
-"""What people and tools may ask about a project. Everything is read; nothing is decided here."""
+"""What people and tools may ask about a project."""
+
+# Everything is read; nothing is decided here.
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,4 +1,6 @@
-"""What a person may do to a session. Force-close is a command, not an SQL update."""
+"""What a person may do to a session."""
+
+# Force-close is a command, not an SQL update.
 
 from typing import Any
 

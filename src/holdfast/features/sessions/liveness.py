@@ -1,4 +1,6 @@
-"""Is the agent's process alive? Its id, its start time and the boot it belongs to decide, never a timeout."""
+"""Is the agent's process alive?"""
+
+# Its id, its start time and the boot it belongs to decide, never a timeout.
 
 import os
 import time

@@ -1,9 +1,8 @@
-"""Finds the subagent that a hook ran in, where the agent does not name it (Kimi Code, Gemini CLI).
+"""Finds the subagent that a hook ran in, where the agent does not name it (Kimi Code, Gemini CLI)."""
 
-A session that waits for a subagent does nothing else meanwhile: what ends a turn then ends the subagent's, and what begins is the
-subagent's. Of several at once it is known where all have one name, which is all that these agents say of a subagent; of several with
-different names, and of one in the background, it is unknown.
-"""
+# A session that waits for a subagent does nothing else meanwhile: what ends a turn then ends the subagent's, and what
+# begins is the subagent's. Of several at once it is known where all have one name, which is all that these agents say
+# of a subagent; of several with different names, and of one in the background, it is unknown.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,6 @@
-"""Commands of people and their hooks. Each becomes one event or a few."""
+"""Commands of people and their hooks."""
+
+# Each becomes one event or a few.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Constants, limits and settings of UAT runs. Every list in a document is capped."""
+"""Constants, limits and settings of UAT runs."""
+
+# Every list in a document is capped.
 
 import base64
 import hashlib

@@ -1,4 +1,6 @@
-"""The requirement kinds. A new kind is one module here and one word in this tuple."""
+"""The requirement kinds."""
+
+# A new kind is one module here and one word in this tuple.
 
 from holdfast.features.gates.kinds import ask, blocking, branch_size, budget, evidence, guard, loop, stop_only
 from holdfast.features.gates.kinds.base import RequirementKind

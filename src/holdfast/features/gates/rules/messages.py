@@ -1,4 +1,6 @@
-"""Texts of refusals, warnings and notices. Text of an untrusted project is fenced."""
+"""Texts of refusals, warnings and notices."""
+
+# Text of an untrusted project is fenced.
 
 import hashlib
 import re

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -68,6 +68,7 @@ def plain_name(name: str) -> str:
     return _CAMEL.sub("_", name.rpartition("__")[2]).lower().replace("-", "_")
 
 
+@lru_cache(1_000)
 def has_word(name: str, words: str) -> bool:
     """`name` is plain; a word may be two of them, as in `send_text`."""
     return any(f"_{word}_" in f"_{name}_" for word in words.split())

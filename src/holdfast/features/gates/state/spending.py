@@ -1,4 +1,6 @@
-"""Spending for budgets, added up per answer. Tokens are stored; money is computed when asked."""
+"""Spending for budgets, added up per answer."""
+
+# Tokens are stored; money is computed when asked.
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
-"""The memory index, kept in the daemon's memory and in step with the log.
+"""The memory index, kept in the daemon's memory and in step with the log."""
 
-A copy in a file saves reading the whole log after a start; it is built from the log alone and removed when something
-is forgotten (decision 0006).
-"""
+# A copy in a file saves reading the whole log after a start; it is built from the log alone and removed when something
+# is forgotten (decision 0006).
 
 import threading
 import time

@@ -1,8 +1,7 @@
-"""Ranks texts: BM25 over stems, proximity in the conversation, the session as a whole, similar words.
+"""Ranks texts: BM25 over stems, proximity in the conversation, the session as a whole, similar words."""
 
-Measured with tests/bench/memory.py: an answer often shares no word with the question but its neighbours do; a session
-about the subject is a better place to look; a question is rarely the answer.
-"""
+# Measured with tests/bench/memory.py: an answer often shares no word with the question but its neighbours do; a
+# session about the subject is a better place to look; a question is rarely the answer.
 
 import math
 from array import array

@@ -1,8 +1,7 @@
-"""Times and counts as text, and plain data as YAML: texts in double quotes, one key a line.
+"""Times and counts as text, and plain data as YAML: texts in double quotes, one key a line."""
 
-The YAML is written by hand because it is written often and beside the hooks: a general library takes a hundred times
-as long.
-"""
+# The YAML is written by hand because it is written often and beside the hooks: a general library takes a hundred times
+# as long.
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,6 @@
-"""The version 4 document of a project: what is true and what needs doing. No agent's name is in it."""
+"""The version 4 document of a project: what is true and what needs doing."""
+
+# No agent's name is in it.
 
 from collections.abc import Iterable
 from typing import Any

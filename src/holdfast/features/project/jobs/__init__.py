@@ -1,4 +1,6 @@
-"""Jobs that look at the project. No hook waits for them, and they report only changes."""
+"""Jobs that look at the project."""
+
+# No hook waits for them, and they report only changes.
 
 from holdfast.core.lazy import lazy_function
 

@@ -1,8 +1,8 @@
-"""The task list in a Notion database, through the official API. What cannot be sent now is kept and sent later.
+"""The task list in a Notion database, through the official API."""
 
-Each task is one page, found again by the text in its `Holdfast` property, so that a push that was cut off makes no
-second page. Needs the extra `notion`; without a database in the settings nothing of this is loaded.
-"""
+# What cannot be sent now is kept and sent later. Each task is one page, found again by the text in its `Holdfast`
+# property, so that a push that was cut off makes no second page. Needs the extra `notion`; without a database in the
+# settings nothing of this is loaded.
 
 import os
 import zlib

@@ -1,4 +1,6 @@
-"""Which project is this? Signals vote with their weight; confidence is the share of the vote."""
+"""Which project is this?"""
+
+# Signals vote with their weight; confidence is the share of the vote.
 
 import fnmatch
 import os

@@ -1,9 +1,8 @@
-"""Leases: holders, waiters, and deadlock detection. One document holds all of them, so that a circle shows.
+"""Leases: holders, waiters, and deadlock detection."""
 
-Pure but for the questions about processes at the end: an event in, the table after it out. The fencing token of a lease
-is the number of the event that granted it: it only grows, so a store can refuse the writes of an owner who lost the
-lease without knowing it.
-"""
+# One document holds all of them, so that a circle shows. Pure but for the questions about processes at the end: an
+# event in, the table after it out. The fencing token of a lease is the number of the event that granted it: it only
+# grows, so a store can refuse the writes of an owner who lost the lease without knowing it.
 
 from collections.abc import Iterable, Iterator
 

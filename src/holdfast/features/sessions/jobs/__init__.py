@@ -1,1 +1,3 @@
-"""Work in the background: recovery, token use, summaries, parents, exit codes. It reports by events."""
+"""Work in the background: recovery, token use, summaries, parents, exit codes."""
+
+# It reports by events.

@@ -1,9 +1,9 @@
-"""Processes closed turns (S4-14): their facts become documents, their token use is read. Needs no model.
+"""Processes closed turns (S4-14): their facts become documents, their token use is read."""
 
-Token use becomes `model.answered` events, one for each call of a model, which is what tokens and costs are made of. A record's
-key is the same wherever it is read, so reading a file again adds nothing. How far a file was read is only remembered by the
-daemon; after a restart it is read once more from its beginning, and what the log has is left out.
-"""
+# Needs no model. Token use becomes `model.answered` events, one for each call of a model, which is what tokens and
+# costs are made of. A record's key is the same wherever it is read, so reading a file again adds nothing. How far a
+# file was read is only remembered by the daemon; after a restart it is read once more from its beginning, and what the
+# log has is left out.
 
 from bisect import bisect_right
 from collections import OrderedDict

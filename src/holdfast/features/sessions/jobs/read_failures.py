@@ -1,8 +1,7 @@
-"""Calls that failed, where the agent runs no hook then but its own file says it.
+"""Calls that failed, where the agent runs no hook then but its own file says it."""
 
-Looked for when its next hook comes while a call has no end. The path comes from a payload and is opened as every
-transcript is.
-"""
+# Looked for when its next hook comes while a call has no end. The path comes from a payload and is opened as every
+# transcript is.
 
 import os
 import re

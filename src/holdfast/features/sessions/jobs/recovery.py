@@ -1,8 +1,8 @@
-"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds becomes events, once.
+"""Nothing is left dangling (S4-10 to S4-14)."""
 
-Also the looks at processes that the agent's hook could not make, what Esc leaves behind (Claude Code fires no hook for it), and
-the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
-"""
+# Each finder only reads; what it finds becomes events, once. Also the looks at processes that the agent's hook could
+# not make, what Esc leaves behind (Claude Code fires no hook for it), and the parent of a fork or a clear (O4-d): the
+# same process first, then shared history, then the clock.
 
 import os
 import threading

@@ -1,4 +1,6 @@
-"""The documents of this feature. Every list is capped: the whole story is in the log."""
+"""The documents of this feature."""
+
+# Every list is capped: the whole story is in the log.
 
 import msgspec
 

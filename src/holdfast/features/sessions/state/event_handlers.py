@@ -1,4 +1,6 @@
-"""Handlers of events, of agents and of Holdfast itself. They change a copy of the document, and replace values inside of it."""
+"""Handlers of events, of agents and of Holdfast itself."""
+
+# They change a copy of the document, and replace values inside of it.
 
 from collections.abc import Callable
 

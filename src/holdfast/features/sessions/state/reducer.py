@@ -1,4 +1,6 @@
-"""Reduces events to documents. Pure, and independent of the order of events of one moment."""
+"""Reduces events to documents."""
+
+# Pure, and independent of the order of events of one moment.
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
+"""Sessions for people and tools: the list, one whole, who needs you, the timeline."""
+
+# No door adds logic of its own.
 
 from typing import Any
 
@@ -6,6 +8,7 @@ import msgspec
 
 from holdfast.analysis.usage.model import micro_dollars
 from holdfast.analysis.usage.report import UNTOLD, format_count, format_dollars, format_known_cost
+from holdfast.core.attention import ATTENTION, Attention, urgency
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -59,13 +62,15 @@ class Need(msgspec.Struct, frozen=True):
     what: str
     text: str
     since: int
+    id: str = ""
+    task: str = ""
 
 
 def _pick(source: object, names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names.split()}
 
 
-def session_row(session: Session, figures: Figures) -> dict[str, Any]:
+def session_row(session: Session, figures: Figures, attention: Attention | None = None) -> dict[str, Any]:
     """A session in a list: what it is, its figures, what it does now. `tokens` is by kind; `cost` is in micro-dollars, and
     `reported_cost` what the agent itself says, where that is another figure. None is what nobody reported."""
     turn, spent = session.turn, figures.spent
@@ -79,7 +84,7 @@ def session_row(session: Session, figures: Figures) -> dict[str, Any]:
         "turns_count": figures.turns,
         "tools": figures.calls,
         "reported_cost": spent.reported,
-        "needs": _session_need(session) if figures.state == WAITING else None,
+        "needs": _session_need(session, figures.state == WAITING, attention or Attention()),
         "turn_n": figures.turns,
         "turn_at": turn.at if turn else 0,
         "prompt": turn.prompt if turn else "",
@@ -91,15 +96,22 @@ def session_row(session: Session, figures: Figures) -> dict[str, Any]:
 
 
 def row_of(session: Session, call: Call) -> dict[str, Any]:
-    return session_row(session, figures_of(session, call.reader, call.now, call.settings))
+    figures = figures_of(session, call.reader, call.now, call.settings)
+    return session_row(session, figures, ATTENTION.load(call.reader, session.id))
 
 
-def _session_need(session: Session) -> Need | None:
-    if session.asks:
+def _session_need(session: Session, waits: bool, attention: Attention) -> Need | None:
+    """What the agent waits for; else what else needs a person (`core.attention`), such as a budget that is used up."""
+    if waits and session.asks:
         ask = session.asks[0]
-        return Need(ask.what, _describe_call(ask), ask.at)
+        named = next((one for one in attention.needs if one.asks and one.since == ask.at), None)
+        return Need(ask.what, _describe_call(ask), ask.at, named.id if named else "", attention.task)
+    other = [one for one in attention.needs if not one.asks and one.kind not in ("finished", "failed")]
+    if other:
+        first = min(other, key=urgency)
+        return Need(first.kind, first.text, first.since, first.id, first.task)
     turn = session.turn
-    return Need(turn.how, turn.answer, session.since) if turn else None
+    return Need(turn.how, turn.answer, session.since, task=attention.task) if turn and waits else None
 
 
 def _current_activity(session: Session) -> str:
@@ -175,7 +187,7 @@ def show_session(call: Call) -> dict[str, Any]:
     figures = figures_of(doc, call.reader, call.now, call.settings)
     turns = Turns(doc, call.reader).latest(_page_limit(call, 10, "turns"))
     return {
-        **session_row(doc, figures),
+        **session_row(doc, figures, ATTENTION.load(call.reader, doc.id)),
         **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],

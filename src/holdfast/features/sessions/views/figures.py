@@ -1,8 +1,7 @@
-"""The figures of a session, computed once: every list, page, export, summary and answer shows these and no others.
+"""The figures of a session, computed once: every list, page, export, summary and answer shows these and no others."""
 
-What is not known is None, and reads "–"; it is never shown as 0. Tokens and money come from the documents of the feature
-`cost`, by the prices of today.
-"""
+# What is not known is None, and reads "–"; it is never shown as 0. Tokens and money come from the documents of the
+# feature `cost`, by the prices of today.
 
 import msgspec
 

@@ -1,8 +1,7 @@
-"""A session as a tree, and as it was at one moment: what the dashboard's Session page folds, scrolls and steps through.
+"""A session as a tree, and as it was at one moment: what the dashboard's Session page folds, scrolls and steps through."""
 
-The outline has the turns with the number of rows in each, read from the narrow table only, so that a page can lay out
-a hundred thousand rows and fetch those that are seen. The state at a moment is the engine's own fold of the log.
-"""
+# The outline has the turns with the number of rows in each, read from the narrow table only, so that a page can lay
+# out a hundred thousand rows and fetch those that are seen. The state at a moment is the engine's own fold of the log.
 
 import threading
 from bisect import bisect_left

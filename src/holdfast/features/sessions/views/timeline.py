@@ -1,8 +1,7 @@
-"""What happened in a session, in order: every prompt and every tool call, once, under its turn.
+"""What happened in a session, in order: every prompt and every tool call, once, under its turn."""
 
-A call is one row: its start and its end are paired by the agent's id of the call, and where the agent gives none by
-lane, tool, input and order within the turn.
-"""
+# A call is one row: its start and its end are paired by the agent's id of the call, and where the agent gives none by
+# lane, tool, input and order within the turn.
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

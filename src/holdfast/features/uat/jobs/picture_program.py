@@ -1,9 +1,8 @@
-"""Opens pictures in a separate process: they come from untrusted pages, and a decoder may crash or use up memory.
+"""Opens pictures in a separate process: they come from untrusted pages, and a decoder may crash or use up memory."""
 
-`python picture_program.py compare BEFORE AFTER [DIFFERENCE]` prints `share`, the part of the pixels that differ, and a `note`.
-`python picture_program.py shrink WIDTH HEIGHT` reads pictures, each after its length in four bytes, and prints small ones.
-Both print JSON. The program imports numpy, Pillow and nothing of Holdfast.
-"""
+# `python picture_program.py compare BEFORE AFTER [DIFFERENCE]` prints `share`, the part of the pixels that differ, and
+# a `note`. `python picture_program.py shrink WIDTH HEIGHT` reads pictures, each after its length in four bytes, and
+# prints small ones. Both print JSON. The program imports numpy, Pillow and nothing of Holdfast.
 
 import base64
 import io

@@ -1,4 +1,6 @@
-"""Context for the agent: that a run is recorded, how to begin one, how far it is. UAT never refuses anything."""
+"""Context for the agent: that a run is recorded, how to begin one, how far it is."""
+
+# UAT never refuses anything.
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""From a scenario to the plan of a run: shared steps put in, data rows unrolled, variables replaced. Pure but for files."""
+"""From a scenario to the plan of a run: shared steps put in, data rows unrolled, variables replaced."""
+
+# Pure but for files.
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Is somebody asking for a UAT run? A score with reasons: 0-50 the words, 0-30 the tool, 0-20 the scenario (O3-b)."""
+"""Is somebody asking for a UAT run?"""
+
+# A score with reasons: 0-50 the words, 0-30 the tool, 0-20 the scenario (O3-b).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,6 @@
-"""Events into documents. Pure."""
+"""Events into documents."""
+
+# Pure.
 
 import copy
 from typing import Any

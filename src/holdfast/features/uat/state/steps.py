@@ -1,7 +1,7 @@
-"""The steps of a run as calls come and go: attempts, and the verdict of each step.
+"""The steps of a run as calls come and go: attempts, and the verdict of each step."""
 
-`run` is a copy made for the event at hand; lists and structs inside it are shared with the document before, so each
-change replaces them."""
+# `run` is a copy made for the event at hand; lists and structs inside it are shared with the document before, so each
+# change replaces them.
 
 from collections.abc import Callable
 

@@ -1,0 +1,17 @@
+"""The page on which one question of an agent is answered."""
+
+from typing import Any
+
+from holdfast.core.attention import ASKS
+from holdfast.doors.web.screen import Screen, Visit
+
+
+def answer_page(visit: Visit) -> dict[str, Any]:
+    need = visit.view("attention.show", id=visit.path["id"], first=True)
+    return {"need": {**need, "asks": need["kind"] in ASKS}}
+
+
+ANSWER_SCREEN = Screen(
+    name="answer", title="Answer", path="/answer/{id:path}", page=answer_page,
+    live="attention. tool. permission. turn. prompt. session.",
+)  # fmt: skip

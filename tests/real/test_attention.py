@@ -1,0 +1,99 @@
+"""A permission and a question of the real Claude Code, answered from elsewhere while its own dialog is open."""
+
+import json
+import time
+
+import pytest
+
+from tests.kit import World, wait_until
+
+from .claude import ClaudeCode
+from .codex import Codex
+from .model_server import ModelServer, call, text
+
+pytestmark = pytest.mark.real
+DIALOG = "Do you want to proceed"
+QUESTION = {
+    "question": "Which colour?", "header": "Colour", "multiSelect": False,
+    "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+}  # fmt: skip
+
+
+def waiting_need(world: World, kind: str) -> dict[str, object]:
+    def look() -> dict[str, object] | None:
+        found = [one for one in world.view("attention.list")["needs"] if one["kind"] == kind]
+        return found[0] if found and world.view("attention.show", id=found[0]["id"])["waits"] else None
+
+    wait_until(lambda: look() is not None, f"a {kind} waits")
+    found = look()
+    assert found
+    return found
+
+
+def test_a_permission_is_allowed_and_denied_from_elsewhere(held: World, claude: ClaudeCode, model: ModelServer) -> None:
+    with claude.tui("--permission-mode", "default") as tui:
+        model.script([call("Bash", command="touch allowed.txt"), text("FIRST-DONE")])
+        tui.type("make the first file")
+        tui.wait_for(DIALOG)
+        need = waiting_need(held, "permission")
+        assert (need["text"], need["task"]) == ("touch allowed.txt", "make the first file")
+        held.cli("notify", "answer", str(need["id"]), "allow")
+        tui.wait_for("FIRST-DONE")
+        assert (claude.project / "allowed.txt").exists()
+
+        model.script([call("Bash", command="touch denied.txt"), text("SECOND-DONE")])
+        tui.type("make the second file")
+        tui.wait_for(DIALOG)
+        need = waiting_need(held, "permission")
+        held.cli("notify", "answer", str(need["id"]), "deny", "not before the review")
+        tui.wait_for("SECOND-DONE")
+        assert not (claude.project / "denied.txt").exists()
+        assert model.saw("not before the review", "main")
+    answers = [event.data for event in held.events(kinds=("attention.answered",))]
+    assert [(one.verdict, one.how) for one in answers] == [("allow", "command line"), ("deny", "command line")]
+    assert all(one.who for one in answers)
+
+
+def test_what_is_answered_in_the_terminal_waits_nowhere(held: World, claude: ClaudeCode, model: ModelServer) -> None:
+    model.script([call("Bash", command="touch here.txt"), text("HERE-DONE")])
+    with claude.tui("--permission-mode", "default") as tui:
+        tui.type("make a file")
+        need = waiting_need(held, "permission")
+        tui.answer(DIALOG, "Enter")
+        tui.wait_for("HERE-DONE")
+        wait_until(
+            lambda: not [n for n in held.view("attention.list")["needs"] if n["id"] == need["id"]], "it is settled"
+        )
+        assert "settled" in held.cli("notify", "answer", str(need["id"]), "deny", code=1)
+
+
+def test_a_question_is_answered_from_elsewhere(held: World, claude: ClaudeCode, model: ModelServer) -> None:
+    model.script([call("AskUserQuestion", questions=[QUESTION]), text("COLOUR-DONE")])
+    with claude.tui("--permission-mode", "default") as tui:
+        tui.type("ask me")
+        tui.wait_for("Which colour")
+        need = waiting_need(held, "question")
+        args = {"id": need["id"], "verdict": "allow", "answers": {"Which colour?": "Blue"}}
+        file = held.root / "answer.json"
+        file.write_text(json.dumps(args))
+        held.ask(op="command", name="attention.answer", args=args)
+        tui.wait_for("COLOUR-DONE")
+    assert model.saw("Blue", "main")
+
+
+def test_codex_waits_only_as_long_as_the_person_set(held: World, codex: Codex, model: ModelServer) -> None:
+    """Its dialog comes after the hook, so by default it does not wait at all."""
+    held.cli("config", "set", "attention.hold_seconds", "60")
+    codex.env |= {name: held.env[name] for name in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.cli("install", "--agent", "codex")
+    codex.asking = True
+    escalated = {"sandbox_permissions": "require_escalated", "justification": "it writes"}
+    model.script([call("exec_command", cmd="touch made.txt", **escalated), text("CODEX-DONE")])
+    with codex.tui("--ask-for-approval", "on-request", "--sandbox", "read-only", wait=False) as tui:
+        tui.wait_for("Ask Codex")
+        time.sleep(1)  # it loses what is typed in its first moment
+        tui.type("make a file")
+        need = waiting_need(held, "permission")
+        assert need["text"] == "touch made.txt"
+        held.cli("notify", "answer", str(need["id"]), "allow")
+        wait_until((codex.project / "made.txt").exists, "the command ran")
