@@ -43,6 +43,7 @@ FEATURE = Feature(
         "steps": _lazy("views", "list_steps"),
         "of_session": _lazy("views", "of_session"),
         "status": _lazy("views", "show_status"),
+        "losses": _lazy("views", "list_losses"),
     },
     settings=WorkspaceSettings,
 )
