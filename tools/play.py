@@ -1,7 +1,8 @@
-"""`make run`: plays a short real session through the installed hook command in a temporary folder."""
+"""`make run`: the first minute in a temporary folder, with a made-up history and a short session through real hooks."""
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,10 +11,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from made_up_history import write_history
+
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths
 
 BIN = Path(sys.executable).parent
+SHOWN = (
+    "session list --all --limit 8", "session timeline 0f5c2a9e", "cost project", "search index run", 'search "say hello"',
+    "data verify", 'history "discount code"', "files",
+)  # fmt: skip
 SESSION = "0f5c2a9e-4a51-4c39-9a52-6b1d8f3e7c11"
 
 
@@ -40,25 +47,25 @@ def say(text: str) -> None:
 
 class Player:
     def __init__(self, root: Path) -> None:
-        self.root, self.repo = root, root / "repo"
+        self.root, self.repo = root, root / "work" / "greeter"
         home = root / "home"
         for folder in (self.repo, home / ".claude"):
             folder.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.repo, check=True)
         self.env = {
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "HOME": str(home),
             "HOLDFAST_STATE": str(root / "state"),
             "HOLDFAST_CONFIG": str(root / "config"),
             "LANG": "C.UTF-8",
-            "COLUMNS": "140",
+            "COLUMNS": "110",
             **{name: os.environ[name] for name in ("TERM", "NO_COLOR") if name in os.environ},
         }
 
     def set_up(self) -> None:
-        run = {"cwd": self.repo, "env": self.env, "check": True, "capture_output": True}
-        subprocess.run(["git", "init", "-q", "-b", "main"], **run)
-        say("holdfast up")
-        self.holdfast("up")
+        sessions = write_history(Path(self.env["HOME"]), self.root / "work")
+        say(f"holdfast up --yes          (a made-up month: {sessions} sessions of Claude Code)")
+        self.holdfast("up", "--yes", "--no-mcp")
 
     def play(self) -> None:
         """The payloads an agent sends, through the command lines `install` wrote into its settings."""
@@ -90,23 +97,18 @@ class Player:
         print(f"  {event:<17} exit {done.returncode}{told}", flush=True)
 
     def show(self) -> None:
-        say("holdfast status")
-        self.holdfast("status")
-        say("holdfast event list")
-        self.holdfast("event", "list")
-        for words in (("session", "list", "--all"), ("task", "list"), ("search", "say hello"), ("gate", "status")):
-            say(f"holdfast {' '.join(words)}")
+        for line in SHOWN:
+            words = shlex.split(line)
+            say(f"holdfast {line}")
             self.holdfast(*words)
-        say("holdfast verify, holdfast rebuild")
-        self.holdfast("verify")
-        self.holdfast("rebuild")
 
     def dashboard(self) -> None:
-        """Its address works as long as somebody is there to look; without a terminal it is only shown."""
-        say("holdfast dashboard --no-open")
-        self.holdfast("dashboard", "--no-open")
-        if sys.stdin.isatty() and sys.stdout.isatty():
-            input("  Open that address in a browser; it works once. Enter ends it all. ")
+        """Only where somebody is there to look: its address ends with this."""
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            return
+        say("holdfast dashboard")
+        self.holdfast("dashboard")
+        input("  It is open as long as this runs. Enter ends it all. ")
 
     def close(self) -> None:
         """By signal: an agent that runs this may not stop a daemon by command."""

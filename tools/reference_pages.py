@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.app import open_settings
-from holdfast.doors.cli.root import OLDER_SPELLINGS, SECTIONS, build_command
+from holdfast.doors.cli.names import INNER, MORE, OLDER_SPELLINGS, SECTIONS
+from holdfast.doors.cli.root import build_command
 from holdfast.doors.mcp.tools import TOOLS
 from holdfast.paths import Paths
 from holdfast.settings.published_schema import json_schema
@@ -19,10 +20,14 @@ def cli_page() -> str:
     parts = ["# Commands", MADE, "Every command takes `--help`; those that show something take `--json`."]
     older = ", ".join(f"`{old}` for `{new}`" for old, new in OLDER_SPELLINGS.items())
     parts.append(f"Older spellings still work: {older}.")
-    for title, names in SECTIONS.items():
+    for title, names in {**SECTIONS, "More": MORE}.items():
         parts.append(f"## {title}")
         for name in names:
-            parts += _command(name, root.commands[name])  # type: ignore[attr-defined]
+            command = root.commands[name]  # type: ignore[attr-defined]
+            parts += _command(name, command)
+            if not hasattr(command, "commands"):
+                for inner in INNER.get(name, ()):
+                    parts += _command(f"{name} {inner}", root.commands[inner])  # type: ignore[attr-defined]
     return _joined(parts)
 
 

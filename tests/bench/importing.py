@@ -1,4 +1,4 @@
-"""How fast transcripts come in: megabytes per second of `holdfast import`, and a second time when nothing is new."""
+"""How fast transcripts come in: megabytes per second of `holdfast data import`, and a second time when nothing is new."""
 
 import json
 import random

@@ -27,7 +27,7 @@ def writer(tmp_path: Path) -> Writer:
 
 
 def test_a_view_that_was_edited_is_set_aside_and_the_log_says_so(writer: Writer, tmp_path: Path) -> None:
-    """S0-19: the documented edit of the JSON file is refused with a word (`holdfast index flag --reset` is the way)."""
+    """S0-19: the documented edit of the JSON file is refused with a word (`holdfast search index flag --reset` is the way)."""
     path = tmp_path / "session-reindex-tracking.json"
     for content in (b"{1}", b"{2}"):
         writer.files.put(File(path, content))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.doors.cli.root import OLDER_SPELLINGS, build_command
+from holdfast.doors.cli.names import for_help
+from holdfast.doors.cli.root import build_command
 from tests.kit import World
 
 ROOT = Path(__file__).parents[2]
@@ -44,11 +45,21 @@ def problem(root: Any, line: str) -> str:
         words = shlex.split(CUT.sub("", line))[1:]
     except ValueError:
         words = CUT.sub("", line).split()[1:]
-    command, at = root, 0
+    if words and words[0].startswith("-"):
+        return "" if words[0] in _options(root) else f"no option {words[0]}"
+    words = for_help(words)
+    if not words or words[0] in _options(root):
+        return ""
+    if not re.fullmatch(r"[a-z][a-z-]*", words[0]):
+        return ""
+    _, command, words = root.find(words)
+    if command is None:
+        return f"no command in {line!r}"
+    at = 0
     while at < len(words) and hasattr(command, "commands"):
         if words[at].startswith("-"):
             return "" if words[at] in _options(command) else f"no option {words[at]}"
-        name = OLDER_SPELLINGS.get(words[at], words[at]) if command is root else words[at]
+        name = words[at]
         if not re.fullmatch(r"[a-z][a-z-]*", name):
             return ""
         if name not in command.commands:

@@ -1,11 +1,17 @@
 """`holdfast up` ends with the truth about every agent: what is in, what was tried, what is missing, what comes next."""
 
+import contextlib
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.made_up_history import write_history
 
-from tests.kit import World
+from holdfast.setup.doctor.readiness import version_in_files
+from tests.kit import BIN, World
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +88,76 @@ def test_a_session_that_was_recorded_is_seen(world: World, told: dict) -> None:
 def test_people_read_the_same(world: World, told: dict) -> None:
     said = world.cli("up", code=1)  # One agent's file could not be changed.
     assert "✗ trust" in said and "Next:\n  1. " in said and "holdfast dashboard" in said
+
+
+def test_every_file_is_named_before_it_is_changed(world: World, told: dict) -> None:
+    files = {one["path"]: one for one in told["files"]}
+    assert files[str(world.home / ".claude/settings.json")]["how"] == "new file"
+    assert "MCP server" in files[str(world.home / ".claude.json")]["what"]
+
+
+def answer_at_a_terminal(world: World, answer: bytes, *words: str) -> tuple[int, str]:
+    """At a terminal of its own; every question gets the same answer."""
+    ours, theirs = pty.openpty()
+    command = [BIN / "holdfast", *words]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**world.env, "TERM": "xterm"}, cwd=world.project,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    said, asked = b"", 0
+    with contextlib.suppress(OSError):  # The other end is closed when the command ends.
+        while part := os.read(ours, 65_536):
+            said += part
+            if said.count(b"[Y/n]") > asked:
+                asked += 1
+                os.write(ours, answer)
+    os.close(ours)
+    return process.wait(timeout=60), said.decode()
+
+
+def test_whoever_says_no_finds_nothing_changed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (world.home / ".claude").mkdir()
+    code, said = answer_at_a_terminal(world, b"n\n", "up")
+    assert (code, list((world.home / ".claude").iterdir()), world.pid) == (1, [], 0)
+    assert "~/.claude/settings.json" in said
+    assert "Nothing was changed." in said
+
+
+def test_the_first_minute_shows_ones_own_sessions(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    write_history(world.home, tmp_path / "work")
+    try:
+        code, said = answer_at_a_terminal(world, b"y\n", "up")
+    finally:
+        world.close()
+    assert code == 0
+    assert "Your last 30 days" in said
+    assert "test: 38 passed, 9 failed" in said
+    assert "String to replace not found in file." in said
+
+
+def test_parts_that_are_not_wanted_are_left_out(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (world.home / ".claude").mkdir()
+    try:
+        told = world.json("up", "--no-mcp", "--no-statusline")
+    finally:
+        world.close()
+    assert [one["what"] for one in told["files"]] == ["hooks"]
+    assert "statusLine" not in (world.home / ".claude/settings.json").read_text()
+    assert not (world.home / ".claude.json").exists()
+
+
+def test_no_program_runs_if_a_file_names_its_version(tmp_path: Path) -> None:
+    package = tmp_path / "lib/node_modules/@maker/agent"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"version": "3.2.1-beta"}')
+    (package / "cli.js").write_text("")
+    (tmp_path / "agent").symlink_to(package / "cli.js")
+    assert version_in_files(tmp_path / "agent") == (3, 2, 1)
+    (tmp_path / "2.0.14").write_text("")
+    (tmp_path / "other").symlink_to(tmp_path / "2.0.14")
+    assert version_in_files(tmp_path / "other") == (2, 0, 14)
+    assert version_in_files(tmp_path / "plain") == ()

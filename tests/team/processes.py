@@ -25,7 +25,7 @@ REMOTE = "git@example.org:acme/app.git"
 
 
 class TeamHost:
-    """`holdfast server run` on a free port; it can be killed and started again."""
+    """`holdfast team server run` on a free port; it can be killed and started again."""
 
     def __init__(self, database: str, home: Path) -> None:
         self.database = database

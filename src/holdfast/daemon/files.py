@@ -107,7 +107,7 @@ class FileWriter:
         events = list(file.adopt(file.path, content) if file.adopt else self._import(file.path))
         try:
             self._ingest(events)
-        except Exception as error:  # The writer is busy: the file is kept, and can be read with `holdfast import`.
+        except Exception as error:  # The writer is busy: the file is kept, and can be read with `holdfast data import`.
             self._log.error("file.not-adopted", error, path=str(file.path))
         kept_path = self._footprint.set_aside(file.path)
         self._log(

@@ -89,7 +89,7 @@ class Health:
         yield from self._find_waiting_files()
         if self._differences:
             count, first = len(self._differences), self._differences[0]
-            yield Trouble("replay", f"{count} documents are not what the log says: {first}", "holdfast rebuild")
+            yield Trouble("replay", f"{count} documents are not what the log says: {first}", "holdfast data rebuild")
         if dead := reader.counts().get("dead_jobs"):
             yield Trouble("jobs", f"{dead} background jobs failed", LOGS)
 

@@ -1,2 +1,2 @@
-"""`holdfast server`: stateless processes on PostgreSQL that receive what machines forward and send the team's
+"""`holdfast team server`: stateless processes on PostgreSQL that receive what machines forward and send the team's
 decisions."""

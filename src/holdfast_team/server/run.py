@@ -120,7 +120,7 @@ def set_quota(url: str, tenant: str, events_per_day: int) -> None:
 def _need_tenant(db: psycopg.Connection[dict[str, Any]], tenant: str) -> None:
     if not db.execute("select 1 from tenants where tenant = %s for update", (tenant,)).fetchone():
         raise CommandRefused(
-            f"there is no tenant {tenant[:64]!r}", fix="Run: holdfast server tenant NAME --admin PERSON"
+            f"there is no tenant {tenant[:64]!r}", fix="Run: holdfast team server tenant NAME --admin PERSON"
         )
 
 

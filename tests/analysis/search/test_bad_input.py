@@ -300,7 +300,7 @@ def test_a_corrupt_index_is_said_and_made_anew(tree: Tree, damage: str) -> None:
     try:
         tree.ask("f7")
     except IndexDamaged as error:
-        assert "holdfast index" in error.message
+        assert "holdfast search index" in error.message
     assert inspect.index_summary(tree.place) is not None
     tree.write({"m7.py": "def f7():\n    return 'changed'\n", "new.py": WHEEL})
     told = tree.index()
@@ -363,7 +363,7 @@ def test_a_disk_that_is_really_full(tree: Tree) -> None:
             told = tree.index(rebuild=rebuild)
             assert told.status == "failed"
             assert told.reason.startswith("The disk is full")
-            assert "Make room, then run: holdfast index run" in told.reason
+            assert "Make room, then run: holdfast search index run" in told.reason
             assert tree.found("turn_wheel")[0] == "a.py:1", "the old index answers"
         (tree.state / "others").unlink()
         for number in range(20, 250):

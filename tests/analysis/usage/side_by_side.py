@@ -51,7 +51,7 @@ def said_by(generator: Generator) -> Figures:
 
 
 def asked_of_holdfast(world: World) -> Figures:
-    """As a person does: `holdfast import`, then `holdfast cost`."""
+    """As a person does: `holdfast data import`, then `holdfast cost`."""
     world.json("import", "claude-code")
     total = world.json("cost", "model", "--since", "2020-01-01")["total"]
     tokens = total["tokens"]

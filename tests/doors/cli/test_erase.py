@@ -1,4 +1,4 @@
-"""`holdfast redact`: text out without its secrets, and what was removed."""
+"""`holdfast data redact`: text out without its secrets, and what was removed."""
 
 import json
 import subprocess

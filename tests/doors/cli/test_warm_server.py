@@ -96,6 +96,7 @@ def test_offers_ids_after_a_tab(world: World) -> None:
 def test_a_daemon_that_ends_takes_it_along(tmp_path: Path) -> None:
     world = World(tmp_path)
     try:
+        world.start()
         world.cli("who", **WARM)
         wait_until(lambda: (world.paths.run / warm_client.server_name()).exists(), "the warm server listens")
     finally:

@@ -99,7 +99,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
         return reason
     # `at` is in ms; ctime, because a moved file keeps its mtime.
     if seen.st_ctime_ns // 1_000_000 >= int(database.get_meta(db, "at", "0")):
-        return "it is newer than the last run (run: holdfast index run)"
+        return "it is newer than the last run (run: holdfast search index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
     folders = sorted(languages.TABLES.files.not_walked.intersection(path.split("/")))

@@ -55,7 +55,7 @@ class Searcher:
                     answer = self._answer_question(db, question, settings)
             except database.DAMAGE as error:
                 self.close()
-                raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
+                raise database.IndexDamaged(str(error), fix="Run: holdfast search index rebuild") from None
             return answer
 
     def related(self, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:

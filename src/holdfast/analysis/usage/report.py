@@ -170,7 +170,9 @@ def price_notes(sums: Iterable[Sum]) -> list[str]:
     if not unpriced:
         return []
     named = ", ".join(unpriced)
-    return [f"No price is known for {named}: not in the cost. Set one: holdfast price set MODEL --input N --output N"]
+    return [
+        f"No price is known for {named}: not in the cost. Set one: holdfast cost price set MODEL --input N --output N"
+    ]
 
 
 def sum_as_dict(one: Sum) -> dict[str, Any]:

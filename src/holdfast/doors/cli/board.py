@@ -55,6 +55,8 @@ def _draw_board() -> None:
     for warning in status_warnings(answer):
         render.out.print(f"! {warning}", style="yellow")
     counts = answer["counts"]
-    render.out.print(f"{counts['events']} events. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim")
+    render.out.print(
+        f"{render.counted(counts['events'], 'event')}. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim"
+    )
     if not installing.where_installed():
         render.out.print(next_step({}, False), style="dim")

@@ -10,7 +10,7 @@ import typer
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.doors.cli.options import Json
+from holdfast.doors.cli.options import Json, Since, since_ms
 
 if TYPE_CHECKING:
     from holdfast.features.checks.judge import Judgement
@@ -34,11 +34,12 @@ def list_checks(
     json: Json = False,
     kind: Annotated[str, typer.Option("--kind", help="test, lint, types, format or build.")] = "",
     verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
+    since: Since = "",
 ) -> None:
     """List the latest run of each check here, newest first, and whether it is valid for the current content."""
     from holdfast.doors.cli import answered, render
 
-    answer = answered.view(json, "checks.list", kind=kind, verdict=verdict)
+    answer = answered.view(json, "checks.list", kind=kind, verdict=verdict, since=since_ms(since))
     if not answer["runs"]:
         render.out.print("No check ran here that Holdfast saw.")
     else:

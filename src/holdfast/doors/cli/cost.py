@@ -53,7 +53,7 @@ def cost(
         if any((root, agent, session, model, branch, since, until)):
             render.out.print("No token use on record fits that. All of it: holdfast cost")
         else:
-            render.out.print("No token use is on record. Bring earlier sessions in: holdfast import")
+            render.out.print("No token use is on record. Bring earlier sessions in: holdfast data import")
         return
     _print_report(answer)
 

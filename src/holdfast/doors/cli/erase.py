@@ -1,4 +1,4 @@
-"""`holdfast erase`: removes a session, a project, a text or everything for good."""
+"""`holdfast data erase`: removes a session, a project, a text or everything for good."""
 
 import sys
 from collections import Counter
@@ -95,7 +95,7 @@ def erase_everything(yes: bool, json: bool) -> None:
     shown = client.ask_daemon("shown_files")
     # Marked before the daemon stops: one that a hook starts meanwhile finds the mark and continues.
     begin_wipe(paths)
-    client.stop_daemon("holdfast erase --everything")
+    client.stop_daemon("holdfast data erase --everything")
     lease = Lease(paths.lease)
     if not lease.acquire():
         raise CommandRefused("a daemon has started meanwhile and erases everything", fix="See: holdfast status")

@@ -8,7 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.core.times import format_bytes
 from holdfast.doors.cli import answered, render
-from holdfast.doors.cli.options import Json
+from holdfast.doors.cli.options import Json, Since, since_ms
 
 event_app = typer.Typer(help="Look at the log.", no_args_is_help=True)
 
@@ -26,11 +26,14 @@ def list_events(
         list[str] | None, typer.Option("--kind", help="Only this kind; may be given several times.")
     ] = None,
     before: Annotated[int, typer.Option("--before", help="Only events before this number.")] = 0,
+    since: Since = "",
     json: Json = False,
 ) -> None:
     """List the newest events, oldest first."""
     session = _full_id(session)
-    page = answered.view(json, "log.events", session=session, limit=limit, before=before, kinds=kind or [])
+    page = answered.view(
+        json, "log.events", session=session, limit=limit, before=before, kinds=kind or [], since=since_ms(since)
+    )
     for event in page["events"]:
         render.out.print(render.event_line(event))
     if not page["events"]:

@@ -1,12 +1,16 @@
 """`holdfast files`: everything Holdfast has written on this machine."""
 
+from pathlib import Path
+
 import msgspec
 import typer
+from rich.text import Text
 
 from holdfast import client
 from holdfast.core.times import format_bytes
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
+from holdfast.setup.doctor.agent_checks import short_path
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +26,6 @@ def files(json: Json = False) -> None:
     if not found:
         render.out.print("Holdfast has written nothing on this machine.")
         return
-    table = render.plain_table("file or folder", "size", "what")
     for one in found:
-        table.add_row(render.clean_line(one.path, 300), "" if one.shared else format_bytes(one.size), one.what)
-    render.out.print(table)
+        render.out.print(Text(render.clean_line(short_path(Path(one.path)), 300)))
+        render.hint(f"    {one.what}" if one.shared else f"    {one.what}, {format_bytes(one.size)}")

@@ -1,4 +1,4 @@
-"""`holdfast import`: history from transcripts and older systems."""
+"""`holdfast data import`: history from transcripts and older systems."""
 
 import collections
 import queue
@@ -52,14 +52,46 @@ def import_history(
     work = list(_files_of_others(chosen_importers(what or []), location))
     fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
     total = Totals(files=len(fresh), unchanged=len(work) - len(fresh))
-    with _progress_bar(quiet=json) as bar, known_files:
-        task = bar.add_task("import", total=sum(_size_of(file) for _, file in fresh))
-        with BatchSender(total, known_files, dry_run) as sender:
-            for importer, file in fresh:
-                _import_file(importer, file, location, sender)
-                bar.advance(task, _size_of(file))
+    with known_files:
+        _read_files(fresh, location, BatchSender(total, known_files, dry_run), quiet=json)
     render.finish_as_json(json, total.describe())
     _show_totals(total, dry_run)
+
+
+def import_recent(seconds: float, *, quiet: bool) -> "tuple[Totals, int]":
+    """Read the newest files until the time is over; return how many are left."""
+    client.authorise("import")
+    location, known_files = ImportLocation(Path.home(), Path(client.current_project())), KnownFiles()
+    work = _files_of_others(chosen_importers([]), location)
+    fresh = sorted((one for one in work if not known_files.has(one[1])), key=lambda one: -_changed_at(one[1]))
+    total = Totals(files=len(fresh))
+    with known_files:
+        sender = BatchSender(total, known_files, dry_run=False)
+        left = _read_files(fresh, location, sender, quiet=quiet, until=time.monotonic() + seconds)
+    total.files -= left
+    return total, left
+
+
+def _read_files(
+    files: list[tuple[Importer, Path]], location: ImportLocation, sending: "BatchSender", *, quiet: bool,
+    until: float = float("inf"),
+) -> int:  # fmt: skip
+    """With a progress bar. Returns how many were not begun in time."""
+    with _progress_bar(quiet) as bar, sending as sender:
+        task = bar.add_task("import", total=sum(_size_of(file) for _, file in files))
+        for done, (importer, file) in enumerate(files):
+            if time.monotonic() > until:
+                return len(files) - done
+            _import_file(importer, file, location, sender)
+            bar.advance(task, _size_of(file))
+    return 0
+
+
+def _changed_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _size_of(file: Path) -> int:
@@ -281,7 +313,7 @@ def _progress_bar(quiet: bool) -> Progress:
 
 def _show_totals(total: Totals, dry_run: bool) -> None:
     if not (total.files or total.unchanged or total.skipped):
-        render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast import --help")
+        render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast data import --help")
         return
     verb = "would be imported" if dry_run else "imported"
     files, events = render.counted(total.files, "file", "files"), render.counted(total.imported, "event", "events")
@@ -300,4 +332,6 @@ def _show_totals(total: Totals, dry_run: bool) -> None:
             Text(f"!  {render.clean_line(skip.where, 160)}: {render.clean_line(skip.why, 160)}", style="yellow")
         )
     if len(total.skipped) > SHOWN_SKIPS:
-        render.out.print(f"… and {len(total.skipped) - SHOWN_SKIPS} more; all of them: holdfast import --again --json")
+        render.out.print(
+            f"… and {len(total.skipped) - SHOWN_SKIPS} more; all of them: holdfast data import --again --json"
+        )

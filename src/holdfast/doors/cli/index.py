@@ -1,4 +1,4 @@
-"""`holdfast index`: the code index of this checkout."""
+"""`holdfast search index`: the code index of this checkout."""
 
 import time
 from typing import Annotated, Any
@@ -56,7 +56,9 @@ def why(file: str, json: Json = False) -> None:
     if not answer["indexed"]:
         render.out.print(f"{render.clean_line(answer['path'])} is not in the index: {answer['reason']}.")
         raise typer.Exit(1)
-    render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {len(answer['chunks'])} chunks:")
+    render.out.print(
+        f"{render.clean_line(answer['path'])} ({answer['lang']}), {render.counted(len(answer['chunks']), 'chunk')}:"
+    )
     for chunk in answer["chunks"]:
         show_block(chunk)
 
@@ -96,7 +98,7 @@ def _run_index(*, rebuild: bool, wait: bool, json: bool) -> None:
     last = _watch_run(decided["run"], json) if wait else None
     code = 0 if last is None or last["status"] in ("completed", "unchanged") else 1
     render.finish_as_json(json, {"decided": decided, "last": last}, code)
-    render.out.print(_run_summary(last) if last else "It runs in the background. See: holdfast index status")
+    render.out.print(_run_summary(last) if last else "It runs in the background. See: holdfast search index status")
     raise typer.Exit(code)
 
 
@@ -124,9 +126,13 @@ def _is_overtaken(answer: dict[str, Any], run_id: str) -> bool:
     return bool(answer["last"]) and not answer["run"] and answer["last"]["at"] >= int(run_id.partition("-")[0])
 
 
+def _size_text(one: dict[str, Any]) -> str:
+    return f"{render.counted(one['files'], 'file')}, {render.counted(one['chunks'], 'chunk')}"
+
+
 def _run_summary(last: dict[str, Any]) -> str:
     if last["status"] == "unchanged":
-        return f"Nothing changed: {last['files']} files, {last['chunks']} chunks."
+        return f"Nothing changed: {_size_text(last)}."
     if last["status"] != "completed":
         return (
             f"The run {ENDS.get(last['status'], last['status'])}: {render.clean_line(last['reason'], 500).rstrip('.')}."
@@ -135,7 +141,7 @@ def _run_summary(last: dict[str, Any]) -> str:
     note = f" No new vectors: {render.clean_line(last['note'])}." if last["note"] else ""
     why = f" Note: {render.clean_line(last['reason'], 300)}." if last["reason"] else ""
     return (
-        f"{last['files']} files ({changes or 'nothing new'}; {last['left_out']} left out), {last['chunks']} chunks,"
+        f"{_size_text(last)} ({changes or 'nothing new'}; {render.counted(last['left_out'], 'file')} left out),"
         f" {last['ms'] / 1000:.1f} s.{why}{note}"
     )
 
@@ -143,13 +149,13 @@ def _run_summary(last: dict[str, Any]) -> str:
 def _show_index(answer: dict[str, Any]) -> None:
     index = answer["index"]
     if index is None:
-        render.out.print(f"{render.clean_line(answer['root'])} has no index yet. Run: holdfast index run")
+        render.out.print(f"{render.clean_line(answer['root'])} has no index yet. Run: holdfast search index run")
     elif "problem" in index:
         render.out.print(f"{render.clean_line(index['problem'])}")
     else:
         left = ", ".join(f"{count} {reason}" for reason, count in index["left_out"].items())
         ratio = index["bytes"] / max(index["source_bytes"], 1)
-        render.out.print(f"{render.clean_line(answer['root'])}: {index['files']} files, {index['chunks']} chunks")
+        render.out.print(f"{render.clean_line(answer['root'])}: {_size_text(index)}")
         render.out.print(f"  fresh      {time_ago(index['at']) if index['at'] else 'not finished yet'}")
         render.out.print(
             f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean_line(index['model'] or 'none')}"

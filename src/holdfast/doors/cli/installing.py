@@ -68,7 +68,7 @@ def uninstall(
 def _show_what_stays() -> None:
     if client.running_pid() > 0:
         render.hint("The daemon still runs, without work: holdfast daemon stop")
-    render.hint("What was recorded stays until you erase it: holdfast erase --everything")
+    render.hint("What was recorded stays until you erase it: holdfast data erase --everything")
 
 
 def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str]]:
@@ -81,9 +81,11 @@ def _removal_targets(agent: str, levels: list[str]) -> Iterator[tuple[Agent, str
 
 
 def _show_files(files: TakenOut) -> None:
-    """Files written outside the state folder; the record itself stays until `holdfast erase --everything`."""
+    """Files written outside the state folder; the record itself stays until `holdfast data erase --everything`."""
     if files.removed:
-        render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
+        render.out.print(
+            f"Taken out: {render.counted(len(files.removed), 'file or entry', 'files and entries')} that Holdfast wrote."
+        )
     for path in files.restored:
         render.out.print(f"{render.clean_line(path, 200)}: as it was before Holdfast.")
     for path in files.left_behind:

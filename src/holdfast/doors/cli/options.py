@@ -21,7 +21,15 @@ WithStatusline = Annotated[
 OfProject = Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")]
 OfThisProject = Annotated[bool, typer.Option("--here", help="Only of this project.")]
 OfAgent = Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")]
+Since = Annotated[str, typer.Option("--since", help="From then on: 2026-11-01, 10:45, 2h, 3d.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]
+
+
+def since_ms(text: str) -> int:
+    """0 for all of time."""
+    from holdfast.core.times import now_ms, parse_moment
+
+    return parse_moment(text, now_ms()) if text else 0
 
 
 # The click that typer uses: newer versions of typer bundle it, older ones import `click`.

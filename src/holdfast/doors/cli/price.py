@@ -1,4 +1,4 @@
-"""`holdfast price`: prices per million tokens."""
+"""`holdfast cost price`: prices per million tokens."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -58,7 +58,7 @@ def _named_models(prices: PriceTable, model: str) -> list[str]:
     for name in names_of(model):
         if name in prices.models:
             return [name]
-    fix = f"Set one: holdfast price set {model} --input N --output N"
+    fix = f"Set one: holdfast cost price set {model} --input N --output N"
     raise CommandRefused(f"no price is known for {model}", fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""`holdfast redact`: prints a file or standard input without its secrets."""
+"""`holdfast data redact`: prints a file or standard input without its secrets."""
 
 import sys
 from collections import Counter

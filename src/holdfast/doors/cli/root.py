@@ -2,61 +2,46 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from holdfast import __version__
+from holdfast import __version__, client
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 from holdfast.doors.cli.completion import offer_values
+from holdfast.doors.cli.names import (
+    ALIASES,
+    INNER,
+    MODULES,
+    MORE,
+    OLDER_SPELLINGS,
+    SECTIONS,
+    WITHOUT_VERB,
+    for_help,
+    respell,
+)
 from holdfast.doors.cli.options import ClickException, Command, Context, HelpFormatter
 
-# Every command by name: its module, its heading in `--help`, and its older spellings.
-#
-# A command's module is imported when the command is used, so that one command does not load the others.
-
-SECTIONS: dict[str, dict[str, str]] = {
-    "See what your agents do": {
-        "who": "sessions", "status": "status", "session": "sessions", "search": "search", "history": "history",
-        "notify": "notify", "permission": "notify", "cost": "cost", "blame": "history", "statusline": "sessions", "dashboard": "serve",
-    },
-    "Work in a team": {"team": "team"},
-    "Work in a project": {
-        "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
-        "memory": "memory", "handoff": "memory", "recall": "past_work", "fix": "past_work", "how": "past_work",
-        "quirks": "past_work", "index": "search", "lease": "project",
-        "undo": "undo", "rescue": "undo", "diff": "undo",
-    },
-    "Set up": {
-        "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
-        "config": "config", "price": "cost", "mcp": "serve", "api": "api", "files": "files", "demo": "serve",
-    },
-    "Look after the data": {
-        "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
-        "erase": "erase", "redact": "erase", "daemon": "daemon", "serve": "serve",
-        "server": "server",
-    },
-}  # fmt: skip
-OLDER_SPELLINGS = {"sessions": "session", "events": "event", "checks": "check", "prices": "price"}
-MODULES = {name: module for section in SECTIONS.values() for name, module in section.items()}
+HELP_OPTIONS = ("-h", "--help")
+INNER_PATHS = frozenset(f"{group} {name}" for group, names in INNER.items() for name in names)
 
 
 class RootGroup(TyperGroup):
-    """The commands of SECTIONS, loaded one by one."""
+    """The commands of `names.py`, loaded one by one."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - click names it
-        return list(MODULES)
+        return [name for names in (*SECTIONS.values(), MORE) for name in names]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
-        name = OLDER_SPELLINGS.get(cmd_name, cmd_name)
-        if name not in MODULES:
+        if cmd_name not in MODULES:
             return None
-        if name not in self.commands:
-            self.commands[name] = _load_command(name)
-        return self.commands[name]
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load_command(cmd_name)
+        return self.commands[cmd_name]
 
     def load_all(self) -> None:
         for name in MODULES:
@@ -68,19 +53,64 @@ class RootGroup(TyperGroup):
             with formatter.section(title):
                 rows = [(name, _first_sentence(self.get_command(ctx, name))) for name in names]
                 formatter.write_dl(rows, col_max=width)
+        with formatter.section("More"):
+            formatter.write_text(" ".join(MORE))
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, for_help(args))
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        if args and args[0] in OLDER_SPELLINGS:
-            args = [OLDER_SPELLINGS[args[0]], *args[1:]]
-        if args and args[0] not in MODULES and not args[0].startswith("-"):
-            ctx.fail(_unknown_command(args[0]))
-        return super().resolve_command(ctx, args)
+        words, older = respell(args)
+        if older and not _is_silent(ctx, args):
+            print(f"holdfast: `{older}` is now `{OLDER_SPELLINGS[older]}`.", file=sys.stderr)
+        path, command, rest = self.find(words, sure=bool(older))
+        if command is None:
+            if path and not path.startswith("-"):
+                ctx.fail(_unknown_command(path))
+            return super().resolve_command(ctx, args)
+        if ctx is None or ctx.resilient_parsing:  # Completion wants the verbs.
+            return path, command, rest
+        return path, command, _with_verb(path, command, rest)
+
+    def find(self, words: list[str], *, sure: bool = False) -> tuple[str, Command | None, list[str]]:
+        """The command that these words name, by its whole name, and the words that are left."""
+        words = [*ALIASES.get(" ".join(words[:2]), " ".join(words[:2])).split(), *words[2:]]
+        inner = words[1] if len(words) > 1 and words[1] in INNER.get(words[0], {}) else ""
+        if words[:1] == ["search"] and not (sure or self._has_verb(inner, words[2:])):
+            inner = ""
+        name = inner or (words[0] if words else "")
+        command = self.get_command(None, name) if name in MODULES else None  # type: ignore[arg-type]
+        if command is None:
+            return name, None, words[1:]
+        return " ".join(words[: 2 if inner else 1]), command, words[2 if inner else 1 :]
+
+    def _has_verb(self, name: str, rest: list[str]) -> bool:
+        """`search` takes words: `search index of books` is no sub-command."""
+        group = self.get_command(None, name) if name else None  # type: ignore[arg-type]
+        return not rest or rest[0].startswith("-") or rest[0] in getattr(group, "commands", ())
+
+
+def _is_silent(ctx: Context | None, args: list[str]) -> bool:
+    return ctx is None or ctx.resilient_parsing or "--json" in args
+
+
+def _with_verb(path: str, command: Command, rest: list[str]) -> list[str]:
+    """A group without a verb does what `WITHOUT_VERB` says, or shows its help."""
+    at = 0
+    while isinstance(command, TyperGroup) and at < len(rest) and rest[at] in command.commands:
+        path, command, at = f"{path} {rest[at]}", command.commands[rest[at]], at + 1
+    if not isinstance(command, TyperGroup) or command.invoke_without_command:
+        return rest
+    if at < len(rest) and (not rest[at].startswith("-") or rest[at] in HELP_OPTIONS):
+        return rest
+    short = path.partition(" ")[2] if path in INNER_PATHS else path
+    return [*rest[:at], WITHOUT_VERB.get(short, "--help"), *rest[at:]]
 
 
 def _unknown_command(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, MODULES, n=1)
+    near = [OLDER_SPELLINGS.get(one, one) for one in get_close_matches(name, MODULES, n=1)]
     return f"There is no command {name!r}." + (f" Did you mean: holdfast {near[0]}" if near else "")
 
 
@@ -96,6 +126,8 @@ def _load_command(name: str) -> Command:
     commands = typer.main.get_group(holder).commands
     command = commands.get(name) or commands[MODULES[name]]
     command.name = name
+    if isinstance(command, TyperGroup):  # Its help lists what is defined elsewhere.
+        command.commands.update({inner: _load_command(inner) for inner in INNER.get(name, ())})
     offer_values(name, command)
     _show_whole_sentences(command)
     return command
@@ -124,7 +156,8 @@ app = typer.Typer(
     name="holdfast",
     cls=RootGroup,
     help="Keeps the state of AI coding sessions. Without a command: shows what is running and what to do next.",
-    epilog="More: holdfast COMMAND --help. First time here: holdfast up",
+    epilog="About one of them: holdfast help COMMAND. First time here: holdfast up",
+    context_settings={"help_option_names": list(HELP_OPTIONS)},
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -160,9 +193,10 @@ def build_command() -> Command:
 
 def run_cli(command: Command | None = None) -> None:
     """Exit codes: 0 done, 1 refused or failed (with one line), 2 wrong usage, 130 interrupted."""
-    if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
+    if sys.argv[1:2] in (["--version"], ["version"]):  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
         return
+    client.answer_views_by(_look_without_daemon)
     try:
         _refuse_without_home()
         if command is not None or not _answered_quickly():
@@ -180,6 +214,13 @@ def run_cli(command: Command | None = None) -> None:
         _exit_with_error(message, kind, EXIT_ERROR)
 
 
+def _look_without_daemon(name: str, args: Mapping[str, Any]) -> tuple[Any] | None:
+    # Loaded only without a daemon: it brings the whole engine.
+    from holdfast.doors.cli.without_daemon import answer_view
+
+    return answer_view(name, args)
+
+
 def _describe_error(error: Exception) -> str:
     """Empty for a failure that only another version of the daemon could explain, and does not."""
     if isinstance(error, HoldfastError):
@@ -192,9 +233,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _other_daemon() -> str:
-    from holdfast.client import version_difference
-
-    difference = version_difference()
+    difference = client.version_difference()
     return f"{difference}. {REPLACE_DAEMON}" if difference else ""
 
 
@@ -222,7 +261,7 @@ def _refuse_without_home() -> None:
 
 
 def _asks_for_help() -> bool:
-    return "--help" in sys.argv[1:]
+    return sys.argv[1:2] == ["help"] or any(word in HELP_OPTIONS for word in sys.argv[1:])
 
 
 def _wants_json() -> bool:

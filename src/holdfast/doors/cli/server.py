@@ -1,4 +1,4 @@
-"""`holdfast server …`: the team server on PostgreSQL, for its operator."""
+"""`holdfast team server …`: the team server on PostgreSQL, for its operator."""
 
 from pathlib import Path
 from typing import Annotated

@@ -15,7 +15,7 @@ from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
 from holdfast.doors.cli import answered, render
-from holdfast.doors.cli.options import Json, OfThisProject
+from holdfast.doors.cli.options import Json, OfThisProject, Since, since_ms
 from holdfast.doors.troubles import current_troubles
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
@@ -130,13 +130,15 @@ def list_sessions(
     here: OfThisProject = False,
     limit: Limit = 50,
     before: Annotated[str, typer.Option("--before", help="The cursor of the previous page.")] = "",
+    since: Since = "",
     json: Json = False,
 ) -> None:
     """List sessions, the latest activity first."""
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.current_project() if here else ""
-    answer = answered.view(json, "sessions.list", all=all_, project=project, limit=limit, before=cursor)
+    asked = {"all": all_ or bool(since), "project": project, "limit": limit, "before": cursor}
+    answer = answered.view(json, "sessions.list", **asked, since=since_ms(since))
     if not answer["sessions"]:
         render.out.print(
             "No sessions yet. Is everything set up? holdfast doctor"

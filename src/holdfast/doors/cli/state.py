@@ -1,4 +1,4 @@
-"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then, loading only what that needs."""
+"""`holdfast state …` and `holdfast state resolve`: what is true of this project, now or then, loading only what that needs."""
 
 import contextlib
 import os
@@ -55,12 +55,16 @@ def refresh(json: Json = False) -> None:
     _refresh_project()
     answer = client.ask_view("project.tasks")
     render.finish_as_json(json, {"root": answer["root"], "tasks": len(answer["tasks"])})
-    render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
+    render.out.print(
+        f"Looked at {render.clean_line(answer['root'])}: {render.counted(len(answer['tasks']), 'open task')}."
+    )
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project, which looks at it. What the look found is recorded afterwards."""
     answer: dict[str, Any] = client.ask_view(name, **args)
+    if answer["looked_at"] and not client.running_pid():  # Looking again starts no daemon.
+        return answer
     if not answer["looked_at"]:
         # A project never looked at has nothing to show: its first look is awaited.
         with contextlib.suppress(CommandRefused):

@@ -93,7 +93,7 @@ def versions_line(kept: dict[str, Any]) -> str:
     if not kept["on"]:
         return "undo     off (workspace.snapshots)"
     space = f"{format_bytes(kept['bytes'])} of {format_bytes(kept['most_bytes'])}"
-    return f"undo     {kept['versions']} versions of files, {space}, {kept['days']} days"
+    return f"undo     {render.counted(kept['versions'], 'version')} of files, {space}, {kept['days']} days"
 
 
 def versions_warnings(kept: dict[str, Any]) -> list[str]:
@@ -122,7 +122,8 @@ def _ask_status() -> dict[str, Any]:
 def restored_line(restored: dict[str, Any]) -> str:
     name = Path(restored["backup"]).name or "what could be read"
     by = "" if restored["asked"] else ", after damage"
-    return f"restored {time_ago(restored['at'])} from {name}{by}: {restored['lost']} events were lost; older approvals are void"
+    lost = render.counted(restored["lost"], "event was", "events were")
+    return f"restored {time_ago(restored['at'])} from {name}{by}: {lost} lost; older approvals are void"
 
 
 def _gate_attention(pid: int) -> list[str]:
@@ -152,10 +153,9 @@ def _daemon_line(pid: int, answer: dict[str, Any], obstacle: str) -> str:
 def _log_line(answer: dict[str, Any]) -> str:
     counts = answer["counts"]
     waiting = f", {format_bytes(answer['spool_bytes'])} in the spool" if answer["spool_bytes"] else ""
-    jobs = f", {counts['jobs']} jobs waiting" if counts["jobs"] else ""
-    return (
-        f"log      {counts['events']} events, {format_bytes(answer['store_bytes'])} in {answer['store']}{waiting}{jobs}"
-    )
+    jobs = f", {render.counted(counts['jobs'], 'job')} waiting" if counts["jobs"] else ""
+    size = f"{format_bytes(answer['store_bytes'])} in {answer['store']}"
+    return f"log      {render.counted(counts['events'], 'event')}, {size}{waiting}{jobs}"
 
 
 def bodies_line(bodies: dict[str, Any]) -> str:

@@ -147,17 +147,17 @@ def restore(
     if not name:
         for path in listed:
             render.out.print(f"{path.name}  {format_bytes(path.stat().st_size)}")
-        render.out.print("Go back to one with: holdfast restore NAME" if listed else "No backups yet.")
+        render.out.print("Go back to one with: holdfast data restore NAME" if listed else "No backups yet.")
         return
     chosen = next((p for p in listed if p.name == name), None)
     if not chosen:
-        raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast restore")
+        raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast data restore")
     client.authorise("restore")
     # Checked before anything is stopped or moved.
     backups.check_database(chosen)
     if not yes:
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
-    client.stop_daemon("holdfast restore")
+    client.stop_daemon("holdfast data restore")
     lost = _note_restore(paths, chosen)
     aside = backups.go_back(chosen, paths.database, paths.quarantine)
     # The restored log ends earlier: with the old mark the next start would take it for damaged.

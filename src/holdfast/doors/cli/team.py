@@ -229,7 +229,9 @@ def level(
     print(STAYS)
 
 
-STAYS = "What left before stays on the server: `holdfast team sent` shows it, `holdfast erase` removes it there too."
+STAYS = (
+    "What left before stays on the server: `holdfast team sent` shows it, `holdfast data erase` removes it there too."
+)
 
 
 # ── what goes and comes ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -286,7 +286,7 @@ def _refused_result(text: str) -> dict[str, Any]:
 COMMANDS_AS_TOOLS = {
     "holdfast memory search WORDS": "the tool memory_search",
     "holdfast memory list --candidates": "the tool memory_search",
-    "See why: holdfast index why": "Look for it with the tool code_search:",
+    "See why: holdfast search index why": "Look for it with the tool code_search:",
     "holdfast uat list": "the tool uat_runs",
     "holdfast lease list": "the tool leases",
     "holdfast session list --all": "resources/list",

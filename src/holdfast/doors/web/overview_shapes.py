@@ -13,11 +13,11 @@ SHORTEST = 3.0
 LANE_ROWS = 5
 
 
-def overview_shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
+def overview_shapes(overview: Mapping[str, Any], checks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     # A running turn ends now; none has zero length.
     turns = [{**turn, "end": max(turn["end"] or overview["to"], turn["at"] + 1)} for turn in overview["turns"]]
     if not turns:
-        return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
+        return {"turns": [], "lanes": [], "ticks": [], "checks": [], "rows": 0}
     axis = _Axis(turns)
     lanes = [_lane_shape(axis, lane, overview["to"], row) for row, lane in enumerate(overview["lanes"][-LANE_ROWS:])]
     return {
@@ -26,6 +26,7 @@ def overview_shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "lanes": lanes,
         "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in overview["decisions"]],
+        "checks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in checks],
         "rows": len(lanes),
     }
 

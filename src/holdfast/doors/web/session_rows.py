@@ -81,7 +81,8 @@ def lane_class(lane: str) -> str:
 def build_tree(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> list[dict[str, Any]]:
     """The rows with a subagent's rows below their call, each with `bar`, `depth` and `under`; a turn's prompt is
     omitted, because it is the turn's head."""
-    listed = [dict(row) for row in rows if not is_turn_head(row)]
+    # By when things began: a call comes before what its subagent did.
+    listed = sorted((dict(row) for row in rows if not is_turn_head(row)), key=lambda row: row["began"] or row["at"])
     place_bars(listed, fold_idle=fold_idle)
     return _nest_lanes(listed)
 
@@ -133,7 +134,8 @@ class Bar(NamedTuple):
     """The wait before it is drawn shorter than it was."""
 
 
-LEAST_WIDTH = 6.0
+LEAST_WIDTH = 28.0
+"""At least 6 pixels where the bars are 220 pixels wide."""
 LONGEST_WAIT_SHARE = 0.4
 """The most width that waits between calls take, however long they were."""
 

@@ -42,7 +42,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
 
 
 def list_runs(call: Call) -> dict[str, Any]:
-    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where the content of now does not matter."""
+    """`session`, `kind`, `verdict` and `since` narrow it; newest first. `look` is false where the content of now does not matter."""
     with_content = call.args.get("look", True)
     now = _content_now(call) if with_content else Fingerprint(why_unknown="not asked for")
     runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
@@ -149,6 +149,8 @@ def _check_documents(call: Call) -> Iterable[BranchChecks]:
 
 
 def _is_wanted(run: CheckRun, args: Any) -> bool:
+    if run.at < int(args.get("since") or 0):
+        return False
     return all(not args.get(name) or getattr(run, name) == args[name] for name in ("session", "kind", "verdict"))
 
 

@@ -52,7 +52,8 @@ class CostFilters(msgspec.Struct, kw_only=True):
 
 
 def report_costs(call: Call) -> dict[str, Any]:
-    """Figures as numbers; unknown ones are null. `unpriced` lists models without a price."""
+    """Figures as numbers; unknown ones are null. `unpriced` lists models without a price; with `stacks`, micro-dollars of
+    each day or month by model."""
     by = str(call.args.get("by") or "day")
     if by not in GROUPINGS:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
@@ -62,6 +63,7 @@ def report_costs(call: Call) -> dict[str, Any]:
     return {
         "by": by,
         "groups": _cost_groups(by, records, prices, call.now),
+        "stacks": _by_model(by, records, prices) if call.args.get("stacks") and by in ("day", "month") else {},
         "total": sum_as_dict(whole),
         "unpriced": sorted(whole.unpriced),
         "notes": price_notes([whole]),
@@ -86,6 +88,16 @@ def _cost_groups(by: str, records: list[UsageRecord], prices: PriceTable, now: i
     for record in records:
         where.setdefault(GROUPS[by](record), set()).add((record.agent, record.project))
     return [{**sum_as_dict(one), **_agents_and_projects(where[one.group])} for one in groups]
+
+
+def _by_model(by: str, records: list[UsageRecord], prices: PriceTable) -> dict[str, dict[str, int]]:
+    stacks: dict[str, dict[str, int]] = {}
+    for model in sorted({record.model for record in records}):
+        of_model = [record for record in records if record.model == model]
+        for one in sum_by_group(of_model, GROUPS[by], prices):
+            if one.cost:
+                stacks.setdefault(one.group, {})[model] = one.cost
+    return stacks
 
 
 def _agents_and_projects(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature
+from holdfast.core.lazy import lazy_function
 from holdfast.features.log import health
 from holdfast.features.log.commands import add_note
 from holdfast.features.log.views import list_events, search_history, show_event, verify_log
@@ -15,7 +16,13 @@ FEATURE = Feature(
     reduce=health.reduce,
     decide=health.decide,
     decides_on=frozenset((health.SESSION_START,)),
-    views={"events": list_events, "event": show_event, "verify": verify_log, "history": search_history},
+    views={
+        "events": list_events,
+        "event": show_event,
+        "verify": verify_log,
+        "history": search_history,
+        "figures": lazy_function(__name__, "figures", "recent_figures"),
+    },
     commands={"note": add_note},
     authority={"note": ANYONE},
 )

@@ -119,7 +119,7 @@ def _required_outline(call: Call, path: str) -> symbols.Outline:
     with _translate_index_errors(call), cached_searcher(_index_dir(call)).read() as db:
         known = symbols.file_outline(db, path)
     if known is None:
-        raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast index why {path}")
+        raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast search index why {path}")
     return known
 
 
@@ -138,9 +138,9 @@ def _translate_index_errors(call: Call) -> Iterator[None]:
         yield
     except NoIndex:
         problem = f"{required_project(call)} has no index yet"
-        raise CommandRefused(problem, fix="Run: holdfast index run") from None
+        raise CommandRefused(problem, fix="Run: holdfast search index run") from None
     except apsw.Error as error:
-        raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
+        raise IndexDamaged(str(error), fix="Run: holdfast search index rebuild") from None
 
 
 def _with_age(summary: Any, doc: Checkout) -> Any:

@@ -5,6 +5,7 @@ next command.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from holdfast.setup.install.locations import install_levels, is_present
 VERSION_S = 10.0
 SELF_TEST_S = 10.0
 RECORDED_S = 5.0
+WHOLE_VERSION = re.compile(r"\d+\.\d+\.\d+")
 QUIET_KINDS = ("notification", "compact.ended", "compact.started", "session.ended")
 """Kinds that expect no answer: the self-test runs the line of one of them."""
 # Parts of paths under which `uvx` and `pipx run` keep temporary environments.
@@ -112,6 +114,8 @@ def _version_step(agent: Agent) -> Step:
 # The second argument is only part of the key: a replaced program is asked again.
 @lru_cache(maxsize=64)
 def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
+    if named := version_in_files(Path(program)):
+        return named
     try:
         completed = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False
@@ -120,6 +124,28 @@ def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
         return ()
     # Some programs print warnings or a name around the number.
     match = VERSION.search(completed.stdout)
+    return tuple(int(part) for part in match.groups()) if match else ()
+
+
+def version_in_files(program: Path) -> tuple[int, ...]:
+    """The version in an npm package's own file, or in the name of a versioned program; running a program may
+    make it unpack or update itself."""
+    program = program.resolve()
+    if WHOLE_VERSION.fullmatch(program.name):
+        return tuple(int(part) for part in program.name.split("."))
+    for folder in program.parents:
+        if "node_modules" not in folder.parts:
+            break
+        if (package := folder / "package.json").is_file():
+            return _version_in_package(package)
+    return ()
+
+
+def _version_in_package(package: Path) -> tuple[int, ...]:
+    try:
+        match = VERSION.search(str(json.loads(package.read_bytes()).get("version")))
+    except (OSError, ValueError, AttributeError):
+        return ()
     return tuple(int(part) for part in match.groups()) if match else ()
 
 

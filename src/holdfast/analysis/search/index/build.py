@@ -84,7 +84,7 @@ def _failure_reason(error: Exception) -> str:
     if isinstance(error, apsw.FullError) or (
         isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     ):
-        return "The disk is full: the index answers as it is. Make room, then run: holdfast index run"
+        return "The disk is full: the index answers as it is. Make room, then run: holdfast search index run"
     return f"{type(error).__name__}: {error}"
 
 

@@ -53,10 +53,10 @@ def open_to_read(path: Path) -> apsw.Connection:
         db.set_busy_timeout(BUSY_MS)
         db.pragma("query_only", True)
         if get_meta(db, "format") != FORMAT:
-            raise IndexDamaged("it is of another format", where=str(path), fix="Run: holdfast index run")
+            raise IndexDamaged("it is of another format", where=str(path), fix="Run: holdfast search index run")
         return db
     except (apsw.SQLError, apsw.CantOpenError, *DAMAGE) as error:
-        raise IndexDamaged(str(error), where=str(path), fix="Run: holdfast index rebuild") from None
+        raise IndexDamaged(str(error), where=str(path), fix="Run: holdfast search index rebuild") from None
 
 
 def _set_pragmas(db: apsw.Connection) -> None:
@@ -73,7 +73,7 @@ def fetch_required_row(db: apsw.Connection, sql: str, parameters: tuple[Any, ...
     """A row that must exist; otherwise somebody else wrote into the file."""
     row: tuple[Any, ...] | None = db.execute(sql, parameters).fetchone()
     if row is None:
-        raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
+        raise IndexDamaged("a row is missing", fix="Run: holdfast search index rebuild")
     return row
 
 
@@ -107,5 +107,5 @@ def check_disk_space(db: apsw.Connection, folder: Path) -> None:
         raise DiskAlmostFull(
             f"{free >> 20} MB are free, the log needs them",
             where=str(folder),
-            fix="Free some space, then run: holdfast index run. Until then the index answers as it is.",
+            fix="Free some space, then run: holdfast search index run. Until then the index answers as it is.",
         )

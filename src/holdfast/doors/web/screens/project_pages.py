@@ -3,13 +3,15 @@
 import difflib
 import time
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from holdfast.analysis.usage.report import UNTOLD, format_money, format_token_count, reported_money, token_amounts
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.doors.web.charts import stacked_bars
 from holdfast.doors.web.health import collect_health
 from holdfast.doors.web.screen import Screen, Visit
+from holdfast.doors.web.state_words import change_sentences, state_sentences
 
 # Project state: the project's document, now and at any recorded moment.
 
@@ -35,10 +37,19 @@ def state_page(visit: Visit) -> dict[str, Any]:
         "is_now": step == last,
         "compared": bool(before),
         "found": current,
+        "sentences": state_sentences(current["document"], current["open"]),
+        "changes": _changes_since_yesterday(visit, root) if step == last else [],
         "parts": _document_parts(current["document"]),
         "changed": _changed_parts(current["document"], before_document),
         "lines": _document_lines(before, current["text"]),
     }
+
+
+def _changes_since_yesterday(visit: Visit, root: str) -> list[str]:
+    try:
+        return change_sentences(visit.view("project.diff", project=root, a="1d", b="now")["differences"])
+    except HoldfastError:
+        return []  # Nothing was known of it a day ago.
 
 
 def _current_state(visit: Visit, root: str) -> dict[str, Any]:
@@ -249,17 +260,23 @@ GROUPINGS = (
 )  # fmt: skip
 RANGES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("all", "Everything"))
 MOST_ROWS = 200
+MOST_DAYS = 120
+MICRO = 1_000_000
 BY_TIME = frozenset(("day", "month", "block"))
 
 
 def cost_page(visit: Visit) -> dict[str, Any]:
     by = next((name for name, _ in GROUPINGS if name == visit.query.get("by")), "day")
     span = next((name for name, _ in RANGES if name == visit.query.get("days")), "30")
-    report = visit.view("cost.report", by=by, since=_start_of_range(span), project=visit.project)
+    report = _cost_report(visit, by, span)
+    if not report["groups"] and "days" not in visit.query:
+        # An imported history may be older: it is shown rather than an empty page.
+        span, report = "all", _cost_report(visit, by, "all")
     # Newest first.
     groups = report["groups"][::-1] if by in BY_TIME else report["groups"]
     most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
     return {
+        "chart": _cost_chart(visit, by, span, report),
         "rows": [cost_row(by, group, most) for group in groups[:MOST_ROWS]],
         "left_out": max(0, len(groups) - MOST_ROWS),
         "whole": cost_row("", report["total"], most),
@@ -272,6 +289,28 @@ def cost_page(visit: Visit) -> dict[str, Any]:
         "groupings": GROUPINGS,
         "ranges": RANGES,
     }
+
+
+def _cost_report(visit: Visit, by: str, span: str) -> dict[str, Any]:
+    value: dict[str, Any] = visit.view(
+        "cost.report", by=by, since=_start_of_range(span), project=visit.project, stacks=True
+    )
+    return value
+
+
+def _cost_chart(visit: Visit, by: str, span: str, report: dict[str, Any]) -> dict[str, Any] | None:
+    """Dollars of each day by model; of each month where the days would be too many."""
+    stacks = report["stacks"] if by == "day" else _cost_report(visit, "day", span)["stacks"]
+    if not stacks:
+        return None
+    days = [date.fromisoformat(day) for day in stacks]
+    last = max(days) if span == "all" else max(*days, datetime.now().date())
+    labels = [f"{min(days) + timedelta(n)}" for n in range((last - min(days)).days + 1)]
+    if len(labels) > MOST_DAYS:
+        stacks = _cost_report(visit, "month", span)["stacks"]
+        labels = sorted(stacks)
+    dollars = {label: {model: cost / MICRO for model, cost in column.items()} for label, column in stacks.items()}
+    return stacked_bars(labels, dollars, lambda value: f"${value:,.2f}" if 0 < value < 10 else f"${value:,.0f}")
 
 
 def cost_row(by: str, group: dict[str, Any], most: int) -> dict[str, Any]:

@@ -9,10 +9,11 @@ import msgspec
 
 from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused, HoldfastError
-from holdfast.core.times import DAY
+from holdfast.core.times import DAY, format_duration
 from holdfast.doors.web import overview_shapes, session_rows
 from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.changes import list_changes
+from holdfast.doors.web.charts import stacked_bars
 from holdfast.doors.web.screen import Screen, Visit
 
 # Now: every live session of every project, those that wait for you first.
@@ -51,7 +52,7 @@ NOW_SCREEN = Screen(name="now", title="Now", path="/", page=now_page, key="n", l
 PAGE = 100
 COLUMNS = (
     ("title", "Session", ""), ("last", "Last", "n"), ("duration", "Duration", "n"), ("turns", "Turns", "n"),
-    ("tools", "Tools", "n"), ("tokens", "Tokens", "n"), ("cost", "Cost", "n"),
+    ("tools", "Tools", "n"), ("failed", "Failed", "n"), ("", "Denied", "n"), ("tokens", "Tokens", "n"), ("cost", "Cost", "n"),
 )  # fmt: skip
 SESSIONS_RANGES = (("", "Any time"), ("1", "Today"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"))
 CHOSEN = ("project", "agent", "state", "branch", "model", "text", "days", "tokens", "cost", "sort", "reverse")
@@ -63,7 +64,11 @@ def sessions_page(visit: Visit) -> dict[str, Any]:
     costs = _costs(visit, of=visit.client)
     offset = visit.number("offset")
     answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
+    day = ""
     for row in answer["sessions"]:
+        # Grouped by day where the order is that of time.
+        row["day"] = _day_of(row["at"], answer["now"]) if not chosen["sort"] or chosen["sort"] == "last" else ""
+        row["begins_day"], day = row["day"] != day, row["day"]
         row["cost"] = format_known_cost(row["cost"], row["unpriced"])
     return {
         "told": answer,
@@ -77,6 +82,12 @@ def sessions_page(visit: Visit) -> dict[str, Any]:
         "first": min(offset + 1, answer["total"]),
         "last": min(offset + PAGE, answer["total"]),
     }
+
+
+def _day_of(at: int, now: int) -> str:
+    day, today = (datetime.fromtimestamp(one / 1000).date() for one in (at, now))
+    names = {0: "Today", 1: "Yesterday"}
+    return names.get((today - day).days) or f"{day:%A, %d %B %Y}"
 
 
 def _table_arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
@@ -124,6 +135,7 @@ FILTERS = (
 )  # fmt: skip
 FIRST_ROWS = 120
 MOST_CHECKS = 8
+MOST_MARKS = 500
 CONVERSATION = "prompts"
 
 
@@ -138,7 +150,9 @@ def session_page(visit: Visit) -> dict[str, Any]:
         loaded = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
-        "overview": overview_shapes.overview_shapes(visit.view("sessions.overview", id=shown["id"])),
+        "overview": overview_shapes.overview_shapes(
+            visit.view("sessions.overview", id=shown["id"]), check_marks(visit, shown["id"])
+        ),
         **loaded,
         "turns": group_turns(loaded["rows"]),
         "flat": session_rows.list_flat(loaded["rows"]) if visit.query.get("q") else [],
@@ -149,6 +163,15 @@ def session_page(visit: Visit) -> dict[str, Any]:
         "filters": FILTERS,
         "now": shown["now"],
     }
+
+
+def check_marks(visit: Visit, session: str) -> list[dict[str, Any]]:
+    """Every run of a check, for the overview."""
+    events = visit.view("log.events", session=session, kinds=["check.finished"], limit=MOST_MARKS)["events"]
+    return [
+        {"seq": one["seq"], "at": one["at"], "verdict": one["data"]["verdict"], "runner": one["data"]["runner"]}
+        for one in events
+    ]
 
 
 def load_rows(visit: Visit, session: str, limit: int) -> dict[str, Any]:
@@ -304,12 +327,18 @@ def activity_page(visit: Visit) -> dict[str, Any]:
         "heat": heat_map(activity["days"], measure),
         "projects": sum_rows(activity["rows"], "project", measure),
         "agents": sum_rows(activity["rows"], "agent", measure),
-        "days": with_shares(activity["days"][-span:], measure),
+        "chart": _activity_chart(activity["days"][-span:], measure),
         "measure": measure,
         "measures": MEASURES,
         "span": span,
         "ranges": ACTIVITY_RANGES,
     }
+
+
+def _activity_chart(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
+    values = {day["day"]: {"": day[measure] or 0} for day in days}
+    shown = (lambda ms: format_duration(int(ms))) if measure == "ms" else (lambda n: f"{n:,.0f}")
+    return stacked_bars(list(values), values, shown)
 
 
 def heat_map(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:

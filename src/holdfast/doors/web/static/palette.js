@@ -1,5 +1,5 @@
 // Ctrl-K (or Cmd-K): go to a page or a session, or copy a command, by typing a part of its name.
-const COMMANDS = ["holdfast who", "holdfast status", "holdfast doctor", "holdfast up", "holdfast import", "holdfast gate status", "holdfast task list", "holdfast session list --all", "holdfast search QUERY", "holdfast cost", "holdfast event tail"];
+const COMMANDS = ["holdfast who", "holdfast status", "holdfast doctor", "holdfast up", "holdfast data import", "holdfast gate status", "holdfast task list", "holdfast session list --all", "holdfast search QUERY", "holdfast cost", "holdfast event tail"];
 const dialog = document.getElementById("palette");
 const field = dialog?.querySelector("input");
 const list = dialog?.querySelector("[role=listbox]");

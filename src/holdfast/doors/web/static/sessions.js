@@ -14,6 +14,19 @@ function shorten(short) { filters.classList.toggle("short", short); unfold.setAt
 shorten(!location.search);
 unfold.addEventListener("click", () => shorten(!filters.classList.contains("short")));
 
+// Live: a choice counts at once, a text a moment after the last key.
+filters.querySelector("[data-apply]").hidden = true;
+let typing = 0;
+filters.addEventListener("change", (event) => { if (event.target.matches("select")) filters.requestSubmit(); });
+filters.addEventListener("input", (event) => {
+  if (!event.target.matches("input:not([type=hidden])")) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => { sessionStorage.setItem("holdfast.typed", event.target.name); filters.requestSubmit(); }, 500);
+});
+const typed = filters.elements[sessionStorage.getItem("holdfast.typed") ?? ""];
+sessionStorage.removeItem("holdfast.typed");
+if (typed) { typed.focus(); typed.setSelectionRange?.(typed.value.length, typed.value.length); }
+
 const saved = () => { try { return JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { return {}; } };
 
 function showViews() {

@@ -127,7 +127,7 @@ def _describe_call(call: PendingQuestion | RunningCall) -> str:
 
 
 def list_sessions(call: Call) -> dict[str, Any]:
-    """A page, the latest activity first. `next` is the `before` of the following one."""
+    """A page, the latest activity first. `next` is the `before` of the following one; `since` ends the pages there."""
     args = call.args
     limit, before = _page_limit(call, 50), args.get("before")
     page = _newest_sessions(
@@ -137,9 +137,10 @@ def list_sessions(call: Call) -> dict[str, Any]:
         before=(int(before[0]), str(before[1])) if before else None,
         limit=limit,
     )
+    recent = [session for session in page if session.at >= int(args.get("since") or 0)]
     # A full page may be followed by another one; a short one is the last.
-    last = page[-1] if len(page) == limit else None
-    rows = [row_of(session, call) for session in page]
+    last = page[-1] if len(recent) == limit else None
+    rows = [row_of(session, call) for session in recent]
     return {"sessions": rows, "next": [last.at, last.id] if last else None, "now": call.now}
 
 
