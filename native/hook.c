@@ -405,7 +405,10 @@ static void pass_on(void) {
     if (length && write_all(1, answer + ANSWER_HEAD, length)) (void)!write(connection, "+", 1);
 }
 
-static int in_force(void) { return access(join(state, "/gates-in-force", ""), F_OK) == 0; }
+static int has(const char *name) { return access(join(state, name, ""), F_OK) == 0; }
+
+/* Requirements are in force, or versions of files are kept: a call is not to begin before the daemon has seen it. */
+static int in_force(void) { return has("/gates-in-force") || has("/workspace/content.sqlite"); }
 
 /* A hook that only tells is not made to pay for a daemon that was silent a moment ago. An answer is always waited for. */
 static enum outcome ask_daemon(int wait_ms) {

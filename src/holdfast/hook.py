@@ -625,13 +625,17 @@ def wait_for_daemon(state, frame, deadline):
 
 
 def may_wait(mode, state):
-    """Whether to wait for a daemon that is not there yet: if requirements are in force, yes."""
+    """Whether to wait for a daemon that is not there yet: if requirements are in force or files are kept, yes."""
     if mode not in (b"ask", b"wait"):
         return mode == b"start"
+    return has(state, b"/gates-in-force") or has(state, b"/workspace/content.sqlite") or is_coming(state)
+
+
+def has(state, name):
     try:
-        posix.stat(state + b"/gates-in-force")
+        posix.stat(state + name)
     except OSError:
-        return is_coming(state)
+        return False
     return True
 
 

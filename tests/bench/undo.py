@@ -10,34 +10,44 @@ from pathlib import Path
 from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.kit import NATIVE_HOOK, World, wait_until
 
-ROUNDS, FILES = 150, 7_000
+ROUNDS, FILES, MANY_FILES = 150, 7_000, 60_000
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         world = World(Path(name))
-        off, repo = _repository(world.root / "off"), _repository(world.root / "repo")
-        (off / ".holdfast").mkdir()
-        (off / ".holdfast" / "settings.yaml").write_text("workspace: {snapshots: off}\n")
         world.start()
         try:
-            heading(f"Keeping versions of files, {FILES} tracked files, {ROUNDS} rounds")
-            _first_call(world, off, repo)
-            wait_until(lambda: all(one["current"] for one in _roots(world)), "the repository is watched")
-            for tool, pending, limit in (("Read", 0, 0.1), ("Bash", 0, 0.7), ("Bash", 1, 0.7), ("Bash", 50, 8.0)):
-                _compare(world, off, repo, tool, pending, limit)
+            for files, firsts, limit in ((FILES, 7, 75.0), (MANY_FILES, 3, 250.0)):
+                heading(f"Keeping versions of files, {files} tracked files, {ROUNDS} rounds")
+                off, repo = (
+                    _repository(world.root / f"off{files}", files),
+                    _repository(world.root / f"on{files}", files),
+                )
+                (off / ".holdfast").mkdir()
+                (off / ".holdfast" / "settings.yaml").write_text("workspace: {snapshots: off}\n")
+                _first_calls(world, off, repo, firsts, limit)
+                wait_until(lambda: all(one["current"] for one in _roots(world)), "the repository is watched", 60)
+                if files == FILES:
+                    for tool, pending, most in (
+                        ("Read", 0, 0.1),
+                        ("Bash", 0, 0.7),
+                        ("Bash", 1, 0.7),
+                        ("Bash", 50, 8.0),
+                    ):
+                        _compare(world, off, repo, tool, pending, most)
         finally:
             world.close()
 
 
-def _repository(root: Path) -> Path:
-    for number in range(FILES):
-        path = root / f"d{number % 200}" / f"f{number}.py"
+def _repository(root: Path, files: int) -> Path:
+    for number in range(files):
+        path = root / f"d{number % (files // 35)}" / f"f{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"line {number}\n" * 40)
-    subprocess.run(
-        "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm x", shell=True, cwd=root
-    )
+    commands = "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm x"
+    # Of files as old as the index git would read every one.
+    subprocess.run(f"{commands}; sleep 1.1; git update-index --refresh -q", shell=True, cwd=root, check=True)
     return root
 
 
@@ -45,11 +55,20 @@ def _roots(world: World) -> list[dict]:
     return world.view("workspace.status")["roots"]
 
 
-def _first_call(world: World, off: Path, repo: Path) -> None:
-    """Without a current watcher: git is asked, in front of the call."""
-    without = _hook(world, off, "Bash")
-    took = _hook(world, repo, "Bash") - without
-    figure(f"first call in a repository of {FILES} files, ms more", took / 1e6, 75.0)
+def _first_calls(world: World, off: Path, repo: Path, rounds: int, limit: float) -> None:
+    """Without a current watcher: git is asked, in front of the call. Each worktree is linked to the same repository."""
+    without, more = [], []
+    for number in range(rounds):
+        tree = repo.parent / f"{repo.name}-{number}"
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", tree], cwd=repo, check=True)
+        subprocess.run(
+            "sleep 1.1; git update-index --refresh -q; git status --porcelain", shell=True, cwd=tree, check=True
+        )
+        for folder, took in ((off, without), (tree, more)):
+            took.append(_hook(world, folder, "Bash"))
+        wait_until(lambda: all(one["current"] for one in _roots(world)), "it is watched", 60)
+    fact("first call, off / on: p50", f"{ms(p50(without))} / {ms(p50(more))}")
+    figure("first call without a watcher, ms more", (p50(more) - p50(without)) / 1e6, limit)
 
 
 def _compare(world: World, off: Path, repo: Path, tool: str, pending: int, limit: float) -> None:

@@ -1,6 +1,7 @@
 """The recorder: what is captured of a worktree, when, and what it says of what it cannot keep."""
 
 import os
+import random
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -250,3 +251,37 @@ def test_a_worktree_made_again_is_another_one(recorder: Recorder, repo: Path) ->
     made = changes(recorder, root)
     assert before(recorder, made["a"]) == "uncommitted\n"
     assert made["src/b"].after == ""
+
+
+def test_each_line_belongs_to_whom_it_was_written_by(recorder: Recorder, repo: Path) -> None:
+    """A history of two sessions and a person; every line says who wrote it."""
+    chance = random.Random(37)
+    (repo / "a").write_text("".join(f"base {number}\n" for number in range(100)))
+    sh(repo, f"git add -A && {GIT} commit -qm base")
+    root = watched(recorder, repo)
+    right = wrong = 0
+    for number in range(150):
+        who = chance.choice(("one", "two", ""))
+        if who:
+            recorder.before_call([root], f"key{number}")
+            recorder.begin(f"key{number}", session=who, call=f"call{number}")
+        lines = (repo / "a").read_text().splitlines()
+        begin = chance.randrange(len(lines))
+        lines[begin : begin + chance.randint(0, 3)] = [
+            f"{who or '-'} {number} {n}" for n in range(chance.randint(0, 4))
+        ]
+        (repo / "a").write_text("\n".join(lines) + "\n")
+        recorder.drain(root)
+        if who:
+            recorder.end(session=who, call=f"call{number}")
+        if number % 10 == 9:
+            found = {n: one.by or "-" for one in recorder.endangered(root, "reader") for n in numbers_in(one.lines)}
+            truth = {n: line.split()[0] for n, line in enumerate(lines, 1) if not line.startswith("base")}
+            right += sum(found.get(n) == by for n, by in truth.items())
+            wrong += sum(found.get(n) != by for n, by in truth.items()) + len(found.keys() - truth.keys())
+    assert right / (right + wrong) >= 0.99, (right, wrong)
+
+
+def numbers_in(ranges: str) -> list[int]:
+    ends = [(one.split("-")[0], one.split("-")[-1]) for one in ranges.split(", ") if one]
+    return [number for first, last in ends for number in range(int(first), int(last) + 1)]

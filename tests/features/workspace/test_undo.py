@@ -1,5 +1,6 @@
 """`undo`, `rescue` and `diff` as a person uses them, with real hooks and a real daemon."""
 
+import hashlib
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.features.workspace.git_files import read_blob
 from tests.kit import Agent, World, wait_until
 
 
@@ -100,6 +102,23 @@ def test_newer_work_is_named_and_kept(world: World) -> None:
     assert text(world, "a") == "committed\n"
     world.cli("undo", "--yes")
     assert text(world, "a") == "newer, by the person\n"
+
+
+def test_later_edits_of_other_lines_stay(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    (world.project / "a").write_text("".join(f"{n}\n" for n in range(20)))
+    shell(world, agent, "sed -i 's/^3$/three/' a", call="first")
+    shell(world, agent, "sed -i 's/^15$/fifteen/' a", call="second")
+    shown = world.cli("undo", "--call", "first", code=1)
+    assert "(stays)" in shown
+    world.cli("undo", "--call", "first", "--yes")
+    assert text(world, "a") == "".join("fifteen\n" if n == 15 else f"{n}\n" for n in range(20))
+    world.cli("undo", "--yes")
+    shell(world, agent, "sed -i 's/^three$/3 again/' a", call="third")
+    assert "cannot be told apart" in world.cli("undo", "--call", "first", code=1)
+    world.cli("undo", "--call", "first", "--yes")
+    assert text(world, "a") == "".join(f"{n}\n" for n in range(20))
 
 
 def test_rescue_lists_what_is_nowhere_any_more(world: World) -> None:
@@ -198,7 +217,7 @@ def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: 
     assert two.before("Bash", command="ls -l") == {}
     two.after("Bash", command="ls -l")
     told = two.before("Bash", command="cd . && git checkout -- .")["hookSpecificOutput"]["additionalContext"]
-    assert "would discard uncommitted lines of others: a (by session one)" in told
+    assert "would discard uncommitted lines of others: a (line 2 by session one)" in told
     two.after("Bash", command="git checkout -- .")
     assert one.before("Bash", command="git checkout -- a") == {}
     one.after("Bash", command="git checkout -- a")
@@ -209,3 +228,73 @@ def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: 
         return answer.get("permissionDecision") == "deny"
 
     wait_until(is_refused, "the new setting counts")
+
+
+def test_clean_files_come_back_byte_for_byte(world: World) -> None:
+    """Line ends, a submodule, a sparse checkout: files that git calls clean are not always as its objects are."""
+    commit = "git -c user.name=a -c user.email=a@b commit -qm more"
+    run(world, "mkdir far lib; echo far > far/file; cd lib; git init -q; echo x > x; git add x; " + commit)
+    run(
+        world,
+        f"git add far lib; {commit}; git sparse-checkout set --no-cone '/*' '!/far/' && git config core.autocrlf true",
+    )
+    (world.project / "dos").write_bytes(b"one\r\ntwo\r\n")
+    run(world, f"git add dos; {commit}")
+    agent = world.session()
+    agent.start()
+    shell(world, agent, "true")
+    wait_until(lambda: all(one["current"] for one in world.view("workspace.status")["roots"]), "it is watched")
+    there = {name: (world.project / name).read_bytes() for name in ("a", "dos", "src/b", "lib/x")}
+    assert not (world.project / "far").exists()
+    shell(world, agent, "rm -rf a dos src")
+    world.cli("undo", "--yes")
+    assert {name: (world.project / name).read_bytes() for name in there} == there
+    assert not (world.project / "far").exists()
+
+
+def test_a_file_of_git_lfs_is_read_where_lfs_keeps_it(tmp_path: Path) -> None:
+    content = b"large\0file"
+    name = hashlib.sha256(content).hexdigest()
+    (tmp_path / "pointer").write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{name}\nsize 10\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    oid = subprocess.check_output(["git", "hash-object", "-w", "pointer"], cwd=tmp_path, text=True).strip()
+    kept = tmp_path / ".git" / "lfs" / "objects" / name[:2] / name[2:4] / name
+    kept.parent.mkdir(parents=True)
+    assert read_blob(str(tmp_path / ".git"), oid) is None
+    kept.write_bytes(content)
+    assert read_blob(str(tmp_path / ".git"), oid) == content
+    kept.write_bytes(b"damaged")
+    assert read_blob(str(tmp_path / ".git"), oid) is None
+
+
+def test_no_program_of_the_repository_runs(world: World) -> None:
+    run(
+        world,
+        "git config filter.own.smudge 'touch ran; cat'; echo '* filter=own' > .gitattributes; git add .gitattributes",
+    )
+    agent = world.session()
+    agent.start()
+    shell(world, agent, "rm a")
+    world.cli("undo", "--yes")
+    assert text(world, "a") == "committed\n"
+    assert not list(world.project.rglob("ran"))
+
+
+def test_a_session_is_told_that_head_moved_and_a_person_what_was_discarded(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    one.start(), two.start()
+    shell(world, two, "echo two > mine")
+    shell(world, one, "git checkout -q -b other")
+    told = two.before("Bash", command="ls")["hookSpecificOutput"]["additionalContext"]
+    assert "HEAD moved: " in told
+    assert "→ other" in told
+    assert "by session one" in told
+    two.after("Bash", command="ls")
+    assert one.before("Bash", command="ls") == {}
+    one.after("Bash", command="ls")
+    (world.project / "a").write_text("committed\n1\n2\n")
+    shell(world, one, "git checkout -q -- a", call="loses")
+    wait_until(lambda: "2 lines lost" in world.cli("undo", "--list"), "the loss is in the log")
+    said = one.before("Bash", command="ls")["systemMessage"]
+    assert "2 uncommitted lines in 1 files were discarded" in world.cli("status")
+    assert "2 uncommitted lines in 1 files were discarded; restore: holdfast undo --call loses" in said

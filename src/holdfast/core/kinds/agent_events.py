@@ -22,6 +22,15 @@ class AgentProcess(Record):
     """In older logs instead of `machine`: the host's name."""
 
 
+class OwnedLines(Record):
+    """Uncommitted lines of a file, and who wrote them (`FileChange.owner`)."""
+
+    path: str = ""
+    by: str = ""
+    lines: str = ""
+    """Numbers such as `3-9, 14`; empty for the file as a whole."""
+
+
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""
 
@@ -51,6 +60,8 @@ class HookPayload(Payload):
     project_name: str = ""
     worktree: str = ""
     """The root of the git worktree of `cwd`, where that is not the event's project."""
+    discarded: str = ""
+    """Uncommitted lines that calls of the session threw away, and how to restore them: for the person."""
     content: dict[str, str] = {}
     """Fingerprints of the worktree when it came, by what they cover ("" is everything, else `content_key`). Taken by the
     feature `checks` at the end of a check, of a turn, at the start of a session and before a git act; absent: unknown."""
@@ -91,10 +102,11 @@ class ToolPayload(HookPayload):
     git_verbs: list[str] = []
     """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
     `UNKNOWN_VERB` where the command names git and could not be followed."""
-    endangers: dict[str, str] = {}
-    """Files with uncommitted lines of others that it may discard, and who wrote them (`FileChange.owner`)."""
+    endangered: list["OwnedLines"] = []
+    """Uncommitted lines of others that it may discard."""
     changed_by: dict[str, str] = {}
-    """Files that the session used and somebody else changed since its last call, and who did."""
+    """Files that the session used and somebody else changed since its last call, and who did. After `//` stands how HEAD
+    moved."""
 
 
 class ToolEndPayload(ToolPayload):

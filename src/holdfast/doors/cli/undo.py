@@ -114,6 +114,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
     render.say(strip_controls(f"Undo {plan['what']} in {plan['root']}:"))
     for file in plan["files"][:MOST_ROWS]:
         later = f", changed again by {', '.join(map(_who, file['later']))}" if file["later"] else ""
+        later += (" (stays)" if file["merged"] else " (taken back too: it cannot be told apart)") if later else ""
         counts = f" (+{file['added']} -{file['removed']})" if file["added"] or file["removed"] else ""
         render.say(strip_controls(f"  {file['act']:<8} {file['path']}{counts}{later}"))
     if len(plan["files"]) > MOST_ROWS:

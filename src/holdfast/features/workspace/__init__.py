@@ -19,9 +19,9 @@ FEATURE = Feature(
     enrich=observe.WORKSPACE.enrich,
     enriches=observe.OBSERVED_KINDS,
     before_answer=observe.WORKSPACE.before_answer,
-    answers_after=frozenset(("tool.started", *TOOL_ENDS)),
+    answers_after=frozenset((*observe.TELLING, *TOOL_ENDS)),
     decide=policy.decide,
-    decides_on=frozenset(("tool.started",)),
+    decides_on=observe.TELLING,
     # Only the calls that `before_answer` names: no other waits for the state.
     can_decide=lambda _kind, _settings: False,
     refuses=lambda settings: settings is not None and settings.discards == "refuse",
@@ -43,6 +43,7 @@ FEATURE = Feature(
         "steps": _lazy("views", "list_steps"),
         "of_session": _lazy("views", "of_session"),
         "status": _lazy("views", "show_status"),
+        "losses": _lazy("views", "list_losses"),
     },
     settings=WorkspaceSettings,
 )

@@ -17,6 +17,7 @@ from holdfast.core.times import DAY
 from holdfast.features.workspace import codec
 
 FOLDER, NAME = "workspace", "content.sqlite"
+MOST_WRITERS = 100
 LONGEST_CHAIN = 12
 """Differences that are applied to read one version."""
 SMALLEST_BASE, LARGEST_BASE = 4 << 10, 4 << 20
@@ -38,6 +39,9 @@ create table if not exists changes(
   seq integer primary key autoincrement, root text not null, path text not null, before text not null,
   was integer not null, after text not null, mode integer not null, at integer not null, call text not null,
   owner text not null, since text not null);
+create table if not exists writers(
+  seq integer primary key autoincrement, root text not null, path text not null, id text not null, by text not null);
+create index if not exists writers_file on writers(root, path);
 create table if not exists marks(name text primary key, value text not null) without rowid;
 """
 
@@ -202,6 +206,27 @@ class ContentStore:
             (text_of(root), text_of(path), before.id, before.mode, after.id, after.mode, at, call, before.by),
         )
 
+    def add_writer(self, root: str, path: str, before: Seen, after: Seen) -> None:
+        """Remember whose version this is, until the file is gone or as git has it."""
+        here = (text_of(root), text_of(path))
+        last = self._rows("select seq, by from writers where root=? and path=? order by seq desc limit 1", here)
+        if not after.id or after.id.startswith("git:"):
+            self._db.execute("delete from writers where root=? and path=?", here)
+        elif last and last[0][1] == after.by:
+            self._db.execute("update writers set id=? where seq=?", (after.id, last[0][0]))
+        else:
+            rows = [(*here, after.id, after.by)] if last else [(*here, before.id, "?"), (*here, after.id, after.by)]
+            self._db.executemany("insert into writers(root, path, id, by) values(?,?,?,?)", rows)
+
+    def writers(self, root: str, path: str) -> list[tuple[str, str]]:
+        """Versions of a file and who wrote them, oldest first; the first is what they started from."""
+        with self._lock:
+            rows = self._rows(
+                "select id, by from (select * from writers where root=? and path=? order by seq desc limit ?) order by seq",
+                (text_of(root), text_of(path), MOST_WRITERS),
+            )
+        return [(name, by) for name, by in rows]
+
     def begin(self, call: str) -> None:
         """From now on changes come after the beginning of this call, also for the next daemon."""
         with self._lock:
@@ -300,7 +325,7 @@ class ContentStore:
         with self.transaction():
             for project in projects:
                 gone += self._names_below(project.rstrip("/"))
-            for table in ("files", "changes"):
+            for table in ("files", "changes", "writers"):
                 for root, path in self._rows(f"select distinct root, path from {table}"):
                     if quotes(str(path).encode()):
                         self._db.execute(f"delete from {table} where root=? and path=?", (root, path))
@@ -323,7 +348,7 @@ class ContentStore:
             f" union select after from changes where {where}",
             here,
         )
-        for table in ("files", "changes", "roots"):
+        for table in ("files", "changes", "writers", "roots"):
             self._db.execute(f"delete from {table} where {where}", here)
         kept = {row[0] for row in self._rows("select id from files")}
         return [name for (name,) in rows if name not in kept]

@@ -52,7 +52,7 @@ class FolderWatches:
                 del root.folders[folder]
         elif notice.mask & (kernel.DELETE_SELF | kernel.MOVE_SELF):
             if not folder:
-                root.pending.update(dict.fromkeys([*root.files, *root.clean]))
+                root.pending.update(dict.fromkeys([*root.files, *root.tracked]))
                 self._doubt(root)
         elif notice.name and notice.name != ".git":
             path = f"{folder}/{notice.name}" if folder else notice.name

@@ -3,17 +3,24 @@
 import fnmatch
 import hashlib
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.git_context import detached_head, locate
+from holdfast.core.git_state import read_refs
 from holdfast.core.job import run_briefly
 
 GIT_S, BLOB_S = 5.0, 10.0
-_SUBMODULE = "160000"
+MOST_ASKED, LIST_TRIES, SHORT = 200, 3, 12
+_LFS_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*oid sha256:([0-9a-f]{64})\nsize \d+\n\Z"
+)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -28,34 +35,46 @@ class Tracked(msgspec.Struct, frozen=True):
     oid: str
 
 
+class Commit:
+    """The files of a commit, listed when they are first needed: in front of a call there is no time for it."""
+
+    def __init__(self, place: Place, oid: str) -> None:
+        self._place, self.oid = place, oid
+        self._files: dict[str, Tracked] = {}
+        self._tries = LIST_TRIES if oid else 0
+
+    def files(self) -> dict[str, Tracked]:
+        while not self._files and self._tries:
+            self._tries -= 1
+            self._files = head_objects(self._place, head=self.oid)
+        return self._files
+
+    def some(self, paths: Sequence[str]) -> dict[str, Tracked]:
+        if not paths or not self.oid:
+            return {}
+        if self._files or len(paths) > MOST_ASKED:
+            files = self.files()
+            return {path: files[path] for path in paths if path in files}
+        return head_objects(self._place, paths, self.oid)
+
+
+_commits: WeakValueDictionary[tuple[str, str], Commit] = WeakValueDictionary()
+
+
+def commit_of(place: Place, oid: str) -> Commit:
+    """One object for all who ask for the same commit at the same time."""
+    found = _commits.get((place.shared, oid))
+    if found is None:
+        found = _commits[place.shared, oid] = Commit(place, oid)
+    return found
+
+
 class Look(msgspec.Struct):
-    """The paths that differ from HEAD or are new, and git's object for every other one."""
+    """The paths that differ from HEAD or are new; every other one is as in HEAD."""
 
-    changed: list[str]
-    listed: bytes
-    head: str = ""
+    commit: Commit
+    changed: dict[str, None] = {}
     problem: str = ""
-
-    def tracked(self) -> dict[str, Tracked]:
-        return _parse_listed(self.listed, 1)
-
-    def unchanged(self) -> dict[str, Tracked]:
-        """Parsed only when needed: a large repository has many."""
-        tracked = self.tracked()
-        for path in self.changed:
-            tracked.pop(path, None)
-        return tracked
-
-
-def _parse_listed(listed: bytes, oid_at: int) -> dict[str, Tracked]:
-    """The output of `ls-files --stage` (mode, oid, stage) or `ls-tree` (mode, kind, oid)."""
-    tracked = {}
-    for entry in listed.split(b"\0")[:-1]:
-        facts, _, name = entry.partition(b"\t")
-        fields = facts.decode().split(" ")
-        if fields[0] != _SUBMODULE:
-            tracked[os.fsdecode(name)] = Tracked(int(fields[0], 8), fields[oid_at])
-    return tracked
 
 
 def filters_of(place: Place) -> list[str]:
@@ -70,27 +89,59 @@ def filters_of(place: Place) -> list[str]:
 
 
 def look(place: Place, extra: Sequence[str] = ()) -> Look:
-    """Ask git for both lists at the same time. `extra`: globs of ignored files that are kept all the same."""
-    environment = git.git_environment(os.environ)
+    """`extra`: globs of ignored files that are kept all the same."""
+    nothing = commit_of(place, "")
     if not os.path.lexists(os.path.join(place.root, ".git")):
-        return Look([], b"", problem="it is no git worktree any more")
-    listing = subprocess.Popen(
-        git.git_argv("ls-files", "-z", "--stage"), cwd=place.root, env=environment,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        return Look(nothing, problem="it is no git worktree any more")
+    environment = git.git_environment(os.environ)
     try:
         status = run_briefly(git.status_argv(filters_of(place)), cwd=place.root, env=environment, timeout=GIT_S)
-        listed = listing.communicate(timeout=GIT_S)[0]
-    except (subprocess.TimeoutExpired, OSError):
-        listing.kill()
-        listing.wait()
-        return Look([], b"", problem="git does not answer in time")
+    except OSError:
+        return Look(nothing, problem="git cannot be started")
     if status.code:
-        return Look([], b"", problem="git status failed")
+        return Look(nothing, problem="git does not answer in time" if status.timed_out else "git status failed")
     # A folder (of another repository) ends in a slash.
     found = git.parse_status(status.out)
     changed = [one.path for one in found.changes if not one.path.endswith("/")]
-    return Look([*changed, *_extra_files(place, extra)], listed, found.head)
+    return Look(commit_of(place, found.head), dict.fromkeys([*changed, *_extra_files(place, extra)]))
+
+
+Moved = tuple[str, Tracked | None, Tracked | None]
+"""A path, and what two commits have of it."""
+
+
+def compare_files(before: Commit, now: Commit) -> list[Moved]:
+    """For commits that git itself does not have any more."""
+    one, other = before.files(), now.files()
+    return [(path, one.get(path), other.get(path)) for path in one.keys() | other.keys()
+            if one.get(path) != other.get(path)]  # fmt: skip
+
+
+def differing(place: Place, before: str, now: str) -> list[Moved] | None:
+    """What differs between two commits; None if git does not know."""
+    if before == now:
+        return []
+    if not before or not now:
+        return None
+    argv = git.git_argv("diff-tree", "-r", "-z", "--raw", "--no-renames", before, now)
+    environment = {**git.git_environment(os.environ), "GIT_DIR": place.shared}
+    try:
+        ran = run_briefly(argv, cwd=place.shared, env=environment, timeout=GIT_S)
+    except OSError:
+        return None
+    if ran.code:
+        return None
+    facts = iter(ran.out.split(b"\0")[:-1])
+    found = []
+    for fact, name in zip(facts, facts, strict=True):
+        modes = fact.lstrip(b":").split(b" ")
+        found.append((os.fsdecode(name), _as_tracked(modes[0], modes[2]), _as_tracked(modes[1], modes[3])))
+    return found
+
+
+def _as_tracked(mode: bytes, oid: bytes) -> Tracked | None:
+    """None if the commit has no such file; a submodule is none."""
+    return Tracked(int(mode, 8), oid.decode()) if mode not in (b"000000", b"160000") else None
 
 
 def _extra_files(place: Place, extra: Sequence[str]) -> list[str]:
@@ -119,17 +170,51 @@ def linked_worktrees(shared: str) -> list[str]:
     return [root for root in roots if os.path.lexists(os.path.join(root, ".git"))]
 
 
-def read_blob(shared: str, oid: str, path: str) -> bytes | None:
-    """The bytes that a checkout of this object at this path writes."""
+def read_blob(shared: str, oid: str) -> bytes | None:
+    """What a clean file had: git's object, or what Git LFS keeps for it. No filter is run; files that a filter or an end
+    of line made different from git's object are kept as they are (`find_converted`)."""
     environment = {**git.git_environment(os.environ), "GIT_DIR": shared}
-    for argv in (("cat-file", "--filters", f"--path={path}", oid), ("cat-file", "blob", oid)):
+    try:
+        ran = run_briefly(git.git_argv("cat-file", "blob", oid), cwd=shared, env=environment, timeout=BLOB_S)
+    except OSError:
+        return None
+    if ran.code or ran.timed_out:
+        return None
+    pointer = _LFS_POINTER.match(ran.out)
+    return _read_lfs(shared, pointer[1].decode()) if pointer else ran.out
+
+
+def _read_lfs(shared: str, name: str) -> bytes | None:
+    try:
+        with open(os.path.join(shared, "lfs", "objects", name[:2], name[2:4], name), "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == name else None
+
+
+def find_converted(place: Place, commit: Commit) -> tuple[list[str], list[str]]:
+    """Of a commit's files, those whose size on disk is not that of git's object, and those that are not on disk."""
+    argv = git.git_argv("ls-tree", "-r", "-l", "-z", commit.oid)
+    converted, missing = [], []
+    for entry in _run(place.root, argv).split(b"\0")[:-1] if commit.oid else ():
+        facts, _, name = entry.partition(b"\t")
+        size, path = facts.split()[3], os.fsdecode(name)
         try:
-            ran = run_briefly(git.git_argv(*argv), cwd=shared, env=environment, timeout=BLOB_S)
+            found = os.lstat(os.path.join(place.root, path))
         except OSError:
-            return None
-        if ran.code == 0 and not ran.timed_out:
-            return ran.out
-    return None
+            missing.append(path)
+            continue
+        if size.isdigit() and stat.S_ISREG(found.st_mode) and found.st_size != int(size):
+            converted.append(path)
+    return converted, missing
+
+
+def read_head(place: Place) -> str:
+    """The branch and the commit: `main 1a2b3c4d5e6f`; empty if there is none yet."""
+    branch = locate(place.root).get("branch", "")
+    commit = read_refs(place.shared, [branch]).get(branch, "") if branch else detached_head(place.root)
+    return f"{branch or 'no branch'} {commit[:SHORT]}" if commit else ""
 
 
 def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") -> dict[str, Tracked]:
@@ -144,8 +229,13 @@ def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") ->
         ran = run_briefly(argv, cwd=where, env=environment, timeout=GIT_S)
     except OSError:
         return {}
-    listed = _parse_listed(ran.out, 2) if ran.code == 0 else {}
-    return {path: one for path, one in listed.items() if stat.S_IFMT(one.mode) != stat.S_IFDIR}
+    tracked = {}
+    for entry in ran.out.split(b"\0")[:-1] if ran.code == 0 else ():
+        facts, _, name = entry.partition(b"\t")
+        mode, kind, oid = facts.split(b" ")
+        if kind == b"blob":
+            tracked[os.fsdecode(name)] = Tracked(int(mode, 8), oid.decode())
+    return tracked
 
 
 def known_objects(shared: str, oids: Iterable[str]) -> set[str]:

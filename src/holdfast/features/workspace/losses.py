@@ -36,11 +36,11 @@ def _lost_lines(store: ContentStore, place: Place, change: FileChange, in_head: 
     if before is None or len(before) > LARGEST:
         return 0
     if change.after.startswith(GIT):
-        after = read_blob(place.shared, change.after[len(GIT) :], path_of(change.path)) or b""
+        after = read_blob(place.shared, change.after[len(GIT) :]) or b""
     elif change.after and change.after != UNKEPT:
         after = store.get(change.after) or b""
     if change.after and (in_head is None or object_id(after, in_head.oid) != in_head.oid):
         return 0  # An edit: what it replaced is not lost by accident.
     if not change.after and in_head is not None:
-        after = read_blob(place.shared, in_head.oid, path_of(change.path)) or b""
+        after = read_blob(place.shared, in_head.oid) or b""
     return sum((Counter(before.splitlines()) - Counter(after.splitlines())).values())

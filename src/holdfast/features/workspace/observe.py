@@ -24,6 +24,8 @@ from holdfast.features.workspace.settings import DEFAULTS
 from holdfast.features.workspace.watched_root import WatchedRoot
 
 OBSERVED_KINDS = frozenset(("session.started", "prompt.submitted", "tool.started", "turn.ended", *TOOL_ENDS))
+TELLING = frozenset(("tool.started", "turn.ended"))
+"""Whose answers have room for a notice."""
 READING = frozenset(("read", "search", "web", "todo", "plan", "ask"))
 """What tools do that write no file of the worktree."""
 MOST_FILES, MOST_ENDANGERED = 200, 50
@@ -57,6 +59,8 @@ class Workspace:
         if not settings.snapshots or _only_reads(waiting.agent, waiting.body):
             return False
         recorder = self.recorder(waiting.state_dir, waiting.cipher)
+        if waiting.kind == "turn.ended":
+            return recorder.has_loss(waiting.body)
         named = _CALL.search(waiting.body)
         native = named[1].decode() if named else ""
         if waiting.kind in TOOL_ENDS:
@@ -78,6 +82,8 @@ class Workspace:
         settings = settings or DEFAULTS
         if recorder is None or not isinstance(data, HookPayload) or data.imported or not settings.snapshots:
             return False
+        if event.kind in TELLING and not data.lane:
+            data.discarded = recorder.take_loss(event.session)
         if event.kind == "turn.ended" and not data.lane:
             recorder.end_turn(event.session)
         root = recorder.root_for(data.cwd, settings)
@@ -97,9 +103,9 @@ class Workspace:
             return
         news = recorder.take_news(event.session)
         data.changed_by = {text_of(path): by for path, by in news.items()}
+        root.sessions.add(event.session)
         if data.action == "shell" and root.files and any(map(DISCARDING.search, read_acts(data.command).readings)):
-            found = list(recorder.endangered(root, event.session).items())[:MOST_ENDANGERED]
-            data.endangers = {text_of(path): by for path, by in found}
+            data.endangered = recorder.endangered(root, event.session)[:MOST_ENDANGERED]
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
         if event.kind == "tool.started":
@@ -160,6 +166,8 @@ def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[Cha
     ]  # fmt: skip
     if watched is not None:
         note_losses(recorder.store, watched.place, files, info.session)
+        if losing := [one.lost for one in files if one.lost]:
+            recorder.note_loss(info.session, _describe_loss(sum(losing), len(losing), info.call))
     payload = WorkspaceChanged(
         root=text_of(root), repo=text_of(watched.place.shared) if watched else "", by=info.by, call=info.call, of=token,
         since=rows[0].since, tool=info.tool, lane=info.lane, files=files,
@@ -169,6 +177,11 @@ def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[Cha
         once=f"{rows[0].at}.{rows[0].seq}-{rows[-1].seq}",
     )  # fmt: skip
     return msgspec.structs.replace(event, tool=info.tool)
+
+
+def _describe_loss(lines: int, files: int, call: str) -> str:
+    named = f" --call {call}" if call else ""
+    return f"{lines} uncommitted lines in {files} files were discarded; restore: holdfast undo{named}"
 
 
 WORKSPACE = Workspace()

@@ -12,13 +12,14 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.kinds.workspace_events import FileChange
+from holdfast.core.times import now_ms
+from holdfast.features.workspace import line_edits
 from holdfast.features.workspace.content_store import UNKEPT, ContentStore, Seen, path_of, text_of
 from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.features.workspace.recorder import Recorder
-from holdfast.features.workspace.restore import content_of
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 from holdfast.features.workspace.timeline import Request, Step, Target, choose, read_steps, targets
-from holdfast.features.workspace.watched_root import WatchedRoot
+from holdfast.features.workspace.watched_root import WatchedRoot, content_of
 
 MOST_DIFF_LINES, MOST_DIFF_BYTES, CONTEXT = 400, 1 << 20, 3
 WAIT_S = 5.0
@@ -31,6 +32,9 @@ class FilePlan(msgspec.Struct, frozen=True):
     added: int = 0
     removed: int = 0
     later: tuple[str, ...] = ()
+    """Who changed the file again afterwards."""
+    merged: bool = False
+    """Whether those later changes stay; otherwise they are taken back too."""
     diff: str = ""
 
 
@@ -106,11 +110,12 @@ def plan_undo(call: Call) -> tuple[Here, Plan]:
 def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> Plan:
     kept: list[tuple[Target, Seen]] = []
     files: list[FilePlan] = []
-    for target in wanted:
-        now = here.root.state_of(path_of(target.path))
+    for asked in wanted:
+        now = here.root.state_of(path_of(asked.path))
+        target = _keep_later(here, asked, now) if asked.later else asked
         if (now.id, now.mode) == (target.id, target.mode) and target.id != UNKEPT:
             continue
-        file = _plan_file(here, target, now)
+        file = _plan_file(here, target, now, merged=target is not asked)
         if file is None:
             continue
         files.append(file)
@@ -128,7 +133,21 @@ def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> 
     )
 
 
-def _plan_file(here: Here, target: Target, now: Seen) -> FilePlan | None:
+def _keep_later(here: Here, target: Target, now: Seen) -> Target:
+    """The file without the chosen changes and with all others; as it was before where they cannot be told apart."""
+    store, repo = here.recorder.store, here.root.place.shared
+    merged = content_of(store, repo, now.id) if now.id and target.id else None
+    for before, after in reversed(target.runs):
+        texts = [content_of(store, repo, one) if one else None for one in (after, before)]
+        if merged is None or texts[0] is None or texts[1] is None:
+            return target
+        merged = line_edits.merge(texts[0], merged, texts[1])
+    if merged is None or stat.S_ISLNK(now.mode):
+        return target
+    return msgspec.structs.replace(target, id=store.put(merged, now.id, now_ms()), mode=now.mode)
+
+
+def _plan_file(here: Here, target: Target, now: Seen, *, merged: bool) -> FilePlan | None:
     change = FileChange(path=target.path, before=now.id, after=target.id, was=now.mode, mode=target.mode)
     before, after = contents(here.recorder.store, text_of(here.root.place.shared), change)
     if target.id and after is None:
@@ -137,7 +156,7 @@ def _plan_file(here: Here, target: Target, now: Seen) -> FilePlan | None:
         return None
     diff, added, removed = text_diff(change, before, after)
     act = "delete" if not target.id else "create" if not now.id else "mode" if before == after else "restore"
-    return FilePlan(target.path, act, added, removed, target.later, diff)
+    return FilePlan(target.path, act, added, removed, target.later, merged, diff)
 
 
 def _same_mode(mode: int, target: Target) -> bool:
@@ -147,8 +166,7 @@ def _same_mode(mode: int, target: Target) -> bool:
 
 
 def contents(store: ContentStore, repo: str, change: FileChange) -> tuple[bytes | None, bytes | None]:
-    path = path_of(change.path)
-    before, after = (content_of(store, path_of(repo), path, one) for one in (change.before, change.after))
+    before, after = (content_of(store, path_of(repo), one) for one in (change.before, change.after))
     return before, after
 
 

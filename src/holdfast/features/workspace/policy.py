@@ -1,17 +1,19 @@
 """What an agent is told before a call: whose uncommitted lines it would discard, and what others changed. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from holdfast.core.decision import Decision, context_decision, deny_decision
+from holdfast.core.decision import Decision, context_decision, deny_decision, merge_decisions
 from holdfast.core.event import Event
 from holdfast.core.feature import Settings, State
 from holdfast.core.ids import session_alias
-from holdfast.core.kinds import ToolPayload
-from holdfast.features.workspace.settings import DEFAULTS
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds.agent_events import OwnedLines
+from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 
 SOURCE = "holdfast/workspace"
 MOST_NAMED = 8
+MOVED = "//"
 DISCARDING = re.compile(
     r"^git (?:checkout\b.*(?:--| -f|--force|\s\.)|restore\b(?!.*--staged(?!.*--worktree))|reset\b.*--hard"
     r"|stash(?!\s+(?:list|show|pop|apply|branch))|clean\b(?!.*(?:-\w*n|--dry-run))|switch\b.*(?:-f|--force|--discard-changes)"
@@ -26,24 +28,46 @@ MAY_DISCARD = re.compile(
 
 def decide(_state: State, event: Event, settings: Settings) -> Decision | None:
     data, settings = event.data, settings or DEFAULTS
-    if not isinstance(data, ToolPayload):
+    if not isinstance(data, HookPayload):
         return None
-    if data.endangers:
-        text = f"This would discard uncommitted lines of others: {name_files(data.endangers)}."
-        if settings.discards == "refuse":
-            return deny_decision(f"{text} Leave them, or ask your person.")
-        if settings.discards == "ask":
-            return Decision(verdict="ask", reasons=(text,))
-        return context_decision(SOURCE, f"{text} They can be restored with: holdfast undo")
-    if data.changed_by:
-        return context_decision(SOURCE, f"Changed since you used them: {name_files(data.changed_by)}. Read them again.")
-    return None
+    said = [_warn(data.endangered, settings)] if isinstance(data, ToolPayload) and data.endangered else []
+    if isinstance(data, ToolPayload) and data.changed_by:
+        said.append(context_decision(SOURCE, describe_news(data.changed_by)))
+    if data.discarded:
+        said.append(Decision(notices=(data.discarded,)))
+    return merge_decisions(said) if said else None
 
 
-def name_files(files: Mapping[str, str]) -> str:
-    named = [f"{path} (by {_who(by)})" for path, by in list(files.items())[:MOST_NAMED]]
-    more = len(files) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+def _warn(endangered: Sequence[OwnedLines], settings: WorkspaceSettings) -> Decision:
+    text = f"This would discard uncommitted lines of others: {name_lines(endangered)}."
+    if settings.discards == "refuse":
+        return deny_decision(f"{text} Leave them, or ask your person.")
+    if settings.discards == "ask":
+        return Decision(verdict="ask", reasons=(text,))
+    return context_decision(SOURCE, f"{text} They can be restored with: holdfast undo")
+
+
+def name_lines(endangered: Sequence[OwnedLines]) -> str:
+    named = [f"{one.path} ({_lines(one.lines)}by {_who(one.by)})" for one in endangered[:MOST_NAMED]]
+    return ", ".join(named) + _more(len(endangered))
+
+
+def _lines(numbers: str) -> str:
+    return f"line{'s' if '-' in numbers or ',' in numbers else ''} {numbers} " if numbers else ""
+
+
+def describe_news(news: Mapping[str, str]) -> str:
+    """Files by path; after `//` how HEAD moved."""
+    files = [f"{path} (by {_who(by)})" for path, by in news.items() if not path.startswith(MOVED)]
+    said = [f"HEAD moved: {how[len(MOVED) :]}, by {_who(by)}." for how, by in news.items() if how.startswith(MOVED)]
+    if files:
+        listed = ", ".join(files[:MOST_NAMED]) + _more(len(files))
+        said.append(f"Changed since you used them: {listed}. Read them again.")
+    return " ".join(said)
+
+
+def _more(count: int) -> str:
+    return f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
 
 
 def _who(session: str) -> str:

@@ -12,14 +12,16 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.git_context import CachedGitContext
+from holdfast.core.kinds.agent_events import OwnedLines
 from holdfast.core.ports import Cipher
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
-from holdfast.features.workspace.content_store import ChangeRow, ContentStore
+from holdfast.features.workspace.content_store import ChangeRow, ContentStore, text_of
 from holdfast.features.workspace.folder_watches import FolderWatches
 from holdfast.features.workspace.git_files import Place
+from holdfast.features.workspace.line_edits import foreign_lines
 from holdfast.features.workspace.settings import WorkspaceSettings
-from holdfast.features.workspace.watched_root import MANY, WatchedRoot, folders_of, identity_of
+from holdfast.features.workspace.watched_root import MANY, WatchedRoot, content_of, folders_of, identity_of
 
 WAIT_S, END_S = 0.8, 0.2
 """The longest that the beginning and the end of a call wait for pending files. What is not captured by then is captured
@@ -31,6 +33,8 @@ MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
 MAINTAIN_S = 600.0
 LOOKS = 4
 MOST_USED, MOST_NEWS = 5_000, 50
+MOST_EXACT = 12
+"""Files whose lines are told apart before one call."""
 READ_MS = 2_000
 """How long the event of an answered call may take until it is read."""
 
@@ -67,6 +71,8 @@ class Recorder:
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
         self._users: dict[str, dict[str, None]] = {}
         self._news: dict[str, dict[str, str]] = {}
+        self._losses: dict[str, str] = {}
+        self._closing: list[str] = []
         self._used: dict[str, float] = {}
         self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
         self._context = CachedGitContext()
@@ -127,6 +133,8 @@ class Recorder:
         """Make sure that everything that is there now is kept, and that what follows belongs to the call."""
         with self.lock:
             self._drain_all(roots)
+            for root in roots:
+                self._notice_head(root)
             self.store.begin(token)
             self._open(CallInfo(token, tuple({one.place.shared for one in roots}), now_ms(), native))
         if self._wanted:
@@ -143,7 +151,13 @@ class Recorder:
         with self.lock:
             for info in reversed(self.calls.values()):
                 if info.open and (info.native == native if native else (info.session, info.call) == (session, call)):
-                    self._drain_all([one for one in self.roots.values() if one.place.shared in info.repos], END_S)
+                    roots = [one for one in self.roots.values() if one.place.shared in info.repos]
+                    if not self._drain_all(roots, END_S):
+                        # What is left is the call's all the same.
+                        self._closing.append(info.token)
+                        break
+                    for root in roots:
+                        self._notice_head(root)
                     info.open = False
                     break
         self.wake()
@@ -175,7 +189,13 @@ class Recorder:
                 for one in others:
                     one.open = True
 
+    def _close_ended(self) -> None:
+        while self._closing:
+            if info := self.calls.get(self._closing.pop()):
+                info.open = False
+
     def _open(self, info: CallInfo) -> None:
+        self._close_ended()
         self.calls[info.token] = info
         while len(self.calls) > MOST_CALLS:
             self.calls.popitem(last=False)
@@ -210,7 +230,7 @@ class Recorder:
                     del self._users[next(iter(self._users))]
 
     def has_news(self, body: bytes) -> bool:
-        return any(session.encode() in body for session in self._news)
+        return any(session.encode() in body for session in (*self._news, *self._losses))
 
     def take_news(self, session: str) -> dict[str, str]:
         with self.lock:
@@ -223,23 +243,71 @@ class Recorder:
                 if len(news) < MOST_NEWS:
                     news[path] = writer
 
-    def endangered(self, root: WatchedRoot, session: str) -> dict[str, str]:
-        """Uncommitted files here whose last writer is somebody else."""
-        changed = set(git_files.look(root.place).changed)
+    def endangered(self, root: WatchedRoot, session: str) -> list[OwnedLines]:
+        """Uncommitted lines here that somebody else wrote."""
+        look = git_files.look(root.place)
         with self.lock:
-            return {
-                path: seen.by for path, seen in root.files.items()
-                if seen.id and seen.by != session and path in changed
-            }  # fmt: skip
+            changed = {path: seen for path, seen in root.files.items() if seen.id and path in look.changed}
+            writers = {path: self.store.writers(root.root, path) for path in changed}
+        shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
+        committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])
+        found: list[OwnedLines] = []
+        for path, seen in changed.items():
+            exact = None
+            if path in shared and len(found) < MOST_EXACT:
+                exact = self._foreign_lines(root, committed.get(path), writers[path], session)
+            if exact is None and seen.by != session:
+                exact = {seen.by: ""}
+            found += [OwnedLines(text_of(path), by, lines) for by, lines in (exact or {}).items()]
+        return found
+
+    def _foreign_lines(
+        self, root: WatchedRoot, committed: git_files.Tracked | None, writers: list[tuple[str, str]], session: str
+    ) -> dict[str, str] | None:
+        contents = [(content_of(self.store, root.place.shared, name), by) for name, by in writers]
+        old = git_files.read_blob(root.place.shared, committed.oid) if committed else b""
+        versions = [(content, by) for content, by in contents if content is not None]
+        if old is None or not versions or contents[-1][0] is None:
+            return None
+        # Where lines were only removed, nothing is left to be numbered.
+        return foreign_lines(old, versions, session) or None
+
+    # ── HEAD and losses ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _notice_head(self, root: WatchedRoot) -> None:
+        """A session is told before its next call that another one, or a person, moved HEAD."""
+        before, now = root.head, git_files.read_head(root.place)
+        root.head = now
+        if not before or not now or before == now:
+            return
+        running = [one for one in self.calls.values() if one.open and root.place.shared in one.repos]
+        by = running[-1].session if running else ""
+        for session in root.sessions:
+            if session != by:
+                self._news.setdefault(session, {})[f"//{before} → {now}"] = by
+
+    def note_loss(self, session: str, text: str) -> None:
+        if session:
+            with self.lock:
+                self._losses[session] = text
+
+    def has_loss(self, body: bytes) -> bool:
+        return any(session.encode() in body for session in self._losses)
+
+    def take_loss(self, session: str) -> str:
+        with self.lock:
+            return self._losses.pop(session, "")
 
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _drain_all(self, named: Iterable[WatchedRoot], patience: float = WAIT_S) -> None:
+    def _drain_all(self, named: Iterable[WatchedRoot], patience: float = WAIT_S) -> bool:
         """A shell command may go anywhere: what is watched is captured everywhere; only named roots are looked at."""
         self._watches.read()
+        done = True
         for root in {one.root: one for one in (*named, *self.roots.values())}.values():
             if root in named or (root.current and root.pending):
-                self.drain(root, patience)
+                done &= self.drain(root, patience)
+        return done
 
     def drain(self, root: WatchedRoot, patience: float = WAIT_S) -> bool:
         """Capture everything that changed until now; False if that took too long."""
@@ -313,7 +381,7 @@ class Recorder:
     def _scan(self, root: WatchedRoot) -> None:
         """Watches first, then the look: what changes in between is reported by the watches."""
         listing = git_files.look(root.place, root.settings.include)
-        paths = [*listing.changed, *listing.unchanged()]
+        paths = [*listing.changed, *listing.commit.files()]
         with self.lock:
             root.unwatched = ""
             # From the beginning: after an overflow a folder may have another name.
@@ -322,6 +390,7 @@ class Recorder:
                 if folder not in root.folders and not self._watches.watch(root, folder):
                     break
         self._watches.watch_others(root, self.lock)
+        converted, missing = git_files.find_converted(root.place, listing.commit)
         for attempt in range(LOOKS):
             seen = root.captures
             look = git_files.look(root.place, root.settings.include)
@@ -332,6 +401,7 @@ class Recorder:
                 if attempt == LOOKS - 1:
                     look = git_files.look(root.place, root.settings.include)
                 root.take(look)
+                root.take_converted(converted, missing)
                 root.current = not root.problem and not self.trouble
                 break
         for other in git_files.linked_worktrees(root.place.shared)[:MOST_WORKTREES]:
@@ -348,6 +418,9 @@ class Recorder:
                 left = len(root.pending)
                 with self.lock:
                     root.capture(time.monotonic() + SLICE_S, waiting=False, most=SLICE)
+        with self.lock:
+            if not any(root.pending for root in roots):
+                self._close_ended()
 
     def tell(self, emit: Callable[[list[ChangeRow]], None]) -> None:
         """Bring what was captured into the log; kept until it is there."""

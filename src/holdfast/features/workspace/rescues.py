@@ -72,11 +72,7 @@ def list_lost(call: Call) -> list[dict[str, Any]]:
 def plan_rescue(call: Call) -> tuple[Here, Plan]:
     """By the beginning of an id, or by path: then the version that was lost last."""
     named, here = str(call.args.get("what") or ""), find_here(call)
-    lost = find_lost(call, here, every=True)
-    by_id = [one for one in lost if len(named) >= 4 and one.id.startswith(named)]
-    by_path = [one for one in lost if one.path == named]
-    below = {one.path: one for one in reversed(lost) if one.gone and one.path.startswith(f"{named.rstrip('/')}/")}
-    chosen = by_id[:1] or by_path[:1] or list(below.values())
+    chosen = _choose(find_lost(call, here, every=True), named)
     if not chosen:
         raise CommandRefused(f"no lost version is named {named!r}", fix="List them with: holdfast rescue --all")
     as_name = str(call.args.get("to") or "")
@@ -88,3 +84,10 @@ def plan_rescue(call: Call) -> tuple[Here, Plan]:
             raise CommandRefused(f"{target.path} is not in {here.name}")
     owners = {one.owner for one in chosen}
     return here, make_plan(here, f"rescue {named}", owners.pop() if len(owners) == 1 else "", wanted)
+
+
+def _choose(lost: list[Lost], named: str) -> list[Lost]:
+    by_id = [one for one in lost if len(named) >= 4 and one.id.startswith(named)]
+    by_path = [one for one in lost if one.path == named]
+    below = {one.path: one for one in reversed(lost) if one.gone and one.path.startswith(f"{named.rstrip('/')}/")}
+    return by_id[:1] or by_path[:1] or list(below.values())

@@ -12,11 +12,10 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import delivery_key
 from holdfast.core.times import now_ms
-from holdfast.features.workspace.content_store import FOLDER, UNKEPT, ContentStore, Seen, path_of, text_of
-from holdfast.features.workspace.git_files import read_blob
+from holdfast.features.workspace.content_store import FOLDER, ContentStore, Seen, path_of, text_of
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.timeline import Target
-from holdfast.features.workspace.watched_root import GIT, STAGING, WatchedRoot
+from holdfast.features.workspace.watched_root import GIT, STAGING, WatchedRoot, content_of
 from holdfast.paths import write_atomically
 
 INTENT_SUFFIX = ".undo"
@@ -29,15 +28,6 @@ class Intent(msgspec.Struct, frozen=True):
     root: str
     repo: str
     targets: tuple[Target, ...]
-
-
-def content_of(store: ContentStore, repo: str, path: str, name: str) -> bytes | None:
-    """None if it is not kept any more."""
-    if not name:
-        return b""
-    if name.startswith(GIT):
-        return read_blob(repo, name[len(GIT) :], path)
-    return None if name == UNKEPT else store.get(name)
 
 
 def restore(
@@ -102,7 +92,7 @@ def _stage(store: ContentStore, intent: Intent) -> str:
     try:
         for number, target in enumerate(intent.targets):
             if target.id:
-                content = content_of(store, path_of(intent.repo), path_of(target.path), target.id)
+                content = content_of(store, path_of(intent.repo), target.id)
                 if content is None:
                     raise CommandRefused(f"the earlier version of {target.path} is not kept any more")
                 _write(os.path.join(staging, str(number)), content, target)

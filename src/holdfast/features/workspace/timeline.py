@@ -1,6 +1,6 @@
 """Reads from the log what changed in a worktree, call by call, and chooses what an undo is about. Pure of the disk."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -59,6 +59,8 @@ class Target(msgspec.Struct, frozen=True):
     mode: int
     later: tuple[str, ...] = ()
     """Who changed the file again afterwards."""
+    runs: tuple[tuple[str, str], ...] = ()
+    """The file before and after each run of chosen changes, oldest first."""
 
 
 def read_steps(reader: Reader, root: str, now: int, days: int) -> list[Step]:
@@ -191,21 +193,28 @@ def _is_in(path: str, folder: str) -> bool:
 
 def targets(chosen: Chosen) -> list[Target]:
     """How each file was before the first chosen change."""
-    first: dict[str, FileChange] = {}
-    last: dict[str, int] = {}
+    made: dict[str, list[tuple[int, FileChange]]] = {}
     for step in chosen.steps:
         for change in step.files:
-            first.setdefault(change.path, change)
-            last[change.path] = step.seq
-    again: dict[str, list[str]] = {}
+            made.setdefault(change.path, []).append((step.seq, change))
+    others: dict[str, dict[int, str]] = {}
     for step in chosen.later:
         for change in step.files:
-            if step.seq > last.get(change.path, step.seq):
-                again.setdefault(change.path, []).append(step.session or "a person")
-    return [
-        Target(path, change.before, change.was, tuple(dict.fromkeys(again.get(path, ()))))
-        for path, change in sorted(first.items())
-    ]
+            others.setdefault(change.path, {})[step.seq] = step.session or "a person"
+    return [_target(path, changes, others.get(path, {})) for path, changes in sorted(made.items())]
+
+
+def _target(path: str, changes: Sequence[tuple[int, FileChange]], others: Mapping[int, str]) -> Target:
+    """`others`: who else changed the file, by the number of the step."""
+    runs: list[tuple[int, str, str]] = []
+    for seq, change in changes:
+        if runs and not any(runs[-1][0] < other < seq for other in others):
+            runs[-1] = (seq, runs[-1][1], change.after)
+        else:
+            runs.append((seq, change.before, change.after))
+    later = dict.fromkeys(who for seq, who in others.items() if seq > runs[0][0])
+    first = changes[0][1]
+    return Target(path, first.before, first.was, tuple(later), tuple((before, after) for _, before, after in runs))
 
 
 def between(steps: Sequence[Step], first: str, second: str, reader: Reader, now: int) -> list[FileChange]:

@@ -7,13 +7,14 @@ import msgspec
 from holdfast.core.feature import Call
 from holdfast.core.kinds.workspace_events import WorkspaceChanged
 from holdfast.core.ports import EventQuery
+from holdfast.core.times import DAY
 from holdfast.features.workspace import rescues
 from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.features.workspace.plans import as_answer, changed_files, find_here, plan_undo, steps_of
 from holdfast.features.workspace.settings import DEFAULTS
 from holdfast.features.workspace.timeline import Step, between
 
-MOST_STEPS, MOST_EVENTS = 50, 2_000
+MOST_STEPS, MOST_EVENTS, MOST_LOSSES = 50, 2_000, 5
 
 
 def show_plan(call: Call) -> dict[str, Any]:
@@ -80,6 +81,19 @@ def _acts(files: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return acts
 
 
+def list_losses(call: Call) -> list[dict[str, Any]]:
+    """Calls of the last day that discarded uncommitted lines, newest first; in every worktree."""
+    query = EventQuery(kinds=(WorkspaceChanged.KIND,), since=call.now - DAY, limit=MOST_EVENTS, newest=True)
+    losses = []
+    for event in reversed(call.reader.events(query)):
+        data = event.data
+        if isinstance(data, WorkspaceChanged) and event.session and any(one.lost for one in data.files):
+            lost = [one.lost for one in data.files if one.lost]
+            losses.append({"seq": event.seq, "at": event.at, "session": event.session, "root": data.root,
+                           "lines": sum(lost), "files": len(lost)})  # fmt: skip
+    return losses[:MOST_LOSSES]
+
+
 def show_status(call: Call) -> dict[str, Any]:
     """How much is kept, and what is not."""
     settings = call.settings or DEFAULTS
@@ -98,5 +112,5 @@ def show_status(call: Call) -> dict[str, Any]:
     return {
         "on": True, "versions": recorder.store.count(), "bytes": recorder.store.used_bytes(),
         "most_bytes": settings.megabytes << 20, "days": settings.days, "oldest": recorder.store.oldest(),
-        "trouble": recorder.trouble, "roots": msgspec.to_builtins(roots),
+        "trouble": recorder.trouble, "roots": msgspec.to_builtins(roots), "losses": list_losses(call),
     }  # fmt: skip

@@ -4,13 +4,13 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
 from holdfast.features.workspace.content_store import ABSENT, UNKEPT, ContentStore, Seen
-from holdfast.features.workspace.git_files import IgnoreAsker, Look, Place, Tracked
+from holdfast.features.workspace.git_files import Commit, IgnoreAsker, Look, Moved, Place, Tracked
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 
 GIT = "git:"
@@ -50,16 +50,21 @@ class WatchedRoot:
         self.files = store.files(self.root)
         self.ignore = IgnoreAsker(place, lambda: self.settings.include)
         self._store, self._writer_of = store, writer_of
-        self._look = Look([], b"")
+        self._look = Look(git_files.commit_of(place, ""))
         self._initial: set[str] = set()
-        """Files of the first look that were not captured yet."""
-        self._clean: dict[str, Tracked] | None = None
-        self._base: set[str] = set()
-        """Paths that git may have: that one of them is gone must be remembered."""
+        """Files that were there at the first look, and that were not captured yet."""
+        self._converted: set[str] = set()
+        self._unlisted: set[str] = set()
+        """Files of the commit that are not on disk although git calls them unchanged (sparse checkouts)."""
+        self._base = git_files.commit_of(place, store.head(self.root))
+        """What `files` is based on: that a file of it is gone must be remembered."""
         self._real: dict[str, bool] = {}
         """Whether folders are reached without symlinks, as of the present capture."""
         self.backlog = 0
         """Files that the last capture left, which git has looked at already."""
+        self.head = ""
+        """Where HEAD was at the last call, in words."""
+        self.sessions: set[str] = set()
         self.late = 0
         """Calls that began before everything was captured."""
         self.captures = 0
@@ -67,18 +72,15 @@ class WatchedRoot:
         self._excludes = 0
 
     @property
-    def clean(self) -> dict[str, Tracked]:
-        """Tracked files that were as in HEAD at the last look."""
-        if self._clean is None:
-            self._clean = self._look.unchanged()
-        return self._clean
+    def tracked(self) -> dict[str, Tracked]:
+        """What HEAD had at the last look."""
+        return self._look.commit.files()
 
     def state_of(self, path: str) -> Seen:
         seen = self.files.get(path)
-        if seen is not None:
-            return seen
-        tracked = self.clean.get(path)
-        return Seen(GIT + tracked.oid, tracked.mode) if tracked else ABSENT
+        if seen is None and path not in self._look.changed and path not in self._unlisted:
+            seen = _as_seen(self.tracked.get(path))
+        return seen or ABSENT
 
     @property
     def problem(self) -> str:
@@ -87,59 +89,57 @@ class WatchedRoot:
 
     def known_below(self, folder: str) -> list[str]:
         start = f"{folder}/"
-        return [path for known in (self.files, self.clean) for path in known if path.startswith(start)]
+        return [path for known in (self.files, self.tracked) for path in known if path.startswith(start)]
 
     # ── looks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, look: Look) -> None:
         """Compare with what git says now. What was known and is not named any more has to be looked at too."""
+        self.partly = look.problem
         if look.problem:
-            self.partly = look.problem
             self.expect_all()
             return
-        self.partly = ""
-        before = self.clean if self._looked else self._clean_before()
-        self._look, self._clean, self._looked = look, None, True
-        self._base |= (before or look.tracked()).keys()
-        if before is None:
-            self._initial = set(look.changed[:MOST_FILES]) - self.files.keys()
-            self._store.set_head(self.root, look.head, self.place.shared)
-        self.pending.update(dict.fromkeys(look.changed[:MOST_FILES]))
-        self.pending.update(dict.fromkeys(self.files))
+        # The first time, with what an earlier daemon saw: what happened without one is known too.
+        before = self._look.commit if self._looked else self._base
+        moved = git_files.differing(self.place, before.oid, look.commit.oid)
+        if not self._looked and (moved is None or not before.oid):
+            self._base, before = look.commit, look.commit
+            self._initial = set(islice(look.changed, MOST_FILES)) - self.files.keys()
+            self._store.set_head(self.root, look.commit.oid, self.place.shared)
+        elif before.oid:
+            self._compare(before, look, git_files.compare_files(before, look.commit) if moved is None else moved)
+        self._look, self._looked = look, True
+        self.pending.update(dict.fromkeys([*islice(look.changed, MOST_FILES), *self.files]))
         if len(look.changed) > MOST_FILES:
             self.notes["(more)"] = f"{len(look.changed) - MOST_FILES} files beyond the first {MOST_FILES}"
-        if before is not None:
-            self._compare_clean(before, set(look.changed))
-            # Git has looked at these already.
-            for path in [one for one in self.pending if one in self.clean and one not in self.files]:
-                del self.pending[path]
+
+    def take_converted(self, converted: Iterable[str], missing: Iterable[str]) -> None:
+        """Clean files that are not as git's object is are kept like changed ones."""
+        known = self.files.keys() | self._look.changed.keys() | self.pending.keys()
+        self._converted = set(converted) - known
+        self._unlisted = set(missing) - known
+        self._initial |= self._converted
+        self.pending.update(dict.fromkeys(self._converted))
 
     def expect_all(self) -> None:
         """Git cannot help: the folder is gone, or no worktree any more."""
         if not self._looked:
-            self._clean, self._looked = self._clean_before() or {}, True
-            self._base |= self._clean.keys()
-        self.pending.update(dict.fromkeys([*self.files, *self.clean]))
+            self._look, self._looked = Look(self._base), True
+        self.pending.update(dict.fromkeys([*self.files, *self.tracked]))
 
-    def _clean_before(self) -> dict[str, Tracked] | None:
-        """As an earlier daemon saw it, so that what happened without one is known too."""
-        head = self._store.head(self.root)
-        return git_files.head_objects(self.place, head=head) or None if head else None
-
-    def _compare_clean(self, before: Mapping[str, Tracked], changed: set[str]) -> None:
-        """Files that git calls unchanged now, and that are another version of git's than before."""
-        clean = self.clean
+    def _compare(self, before: Commit, now: Look, moved: Sequence[Moved]) -> None:
+        """Files that were git's version before: what differs from HEAD now, and what is another version of git's."""
+        self._initial -= self._initial - now.changed.keys() - self._converted
+        known = before.some([path for path in now.changed if path not in self.files and path not in self._look.changed])
+        self.files.update({path: Seen(GIT + was.oid, was.mode) for path, was in known.items()})
         with self._store.transaction():
-            for path, was in before.items():
-                if path in changed:
-                    # It differs from HEAD now; before, it was git's version.
-                    if path not in self.files:
-                        self.files[path] = Seen(GIT + was.oid, was.mode)
-                elif path not in self.files and clean.get(path) != was:
-                    now = clean.get(path)
-                    self._note(path, Seen(GIT + was.oid, was.mode), Seen(GIT + now.oid, now.mode) if now else ABSENT)
-            for path in clean.keys() - before.keys() - self.files.keys():
-                self._note(path, ABSENT, Seen(GIT + clean[path].oid, clean[path].mode))
+            for path, was, is_now in moved:
+                if path not in self.files and path not in now.changed:
+                    self._note(path, _as_seen(was), _as_seen(is_now))
+        # Git has looked at the others already.
+        if rest := self.pending.keys() - self.files.keys() - now.changed.keys() - self._converted:
+            for path in rest & now.commit.files().keys():
+                del self.pending[path]
 
     def capture(self, until: float, *, waiting: bool, most: int = 1 << 30) -> bool:
         """Look at pending files, small ones first; return whether none is left."""
@@ -196,6 +196,7 @@ class WatchedRoot:
             # A file of HEAD that was gone at the first look: the next daemon has to know that too.
             self._remember(path, Seen(after.id, after.mode, after.stamp, before.by))
         self._initial.discard(path)
+        self._converted.discard(path)
 
     def _note(self, path: str, before: Seen, after: Seen) -> None:
         writer, call = self._writer_of(self, path)
@@ -204,10 +205,11 @@ class WatchedRoot:
         after = Seen(after.id, after.mode, after.stamp, "?" if first else writer)
         if not first:
             self._store.add_change(self.root, path, before, after, now_ms(), call)
+        self._store.add_writer(self.root, path, before, after)
         self._remember(path, after)
 
     def _remember(self, path: str, seen: Seen) -> None:
-        if seen.id or path in self._base or path in self.clean:
+        if seen.id or path in self._base.files() or path in self.tracked:
             self.files[path] = seen
             self._store.note(self.root, path, seen)
         elif self.files.pop(path, None) is not None:
@@ -280,6 +282,19 @@ class WatchedRoot:
     def _note_unkept(self, path: str, why: str) -> None:
         if len(self.notes) < MOST_NOTES or path in self.notes:
             self.notes[path] = why
+
+
+def content_of(store: ContentStore, repo: str, name: str) -> bytes | None:
+    """None if it is not kept any more."""
+    if not name:
+        return b""
+    if name.startswith(GIT):
+        return git_files.read_blob(repo, name[len(GIT) :])
+    return None if name == UNKEPT else store.get(name)
+
+
+def _as_seen(tracked: Tracked | None) -> Seen:
+    return Seen(GIT + tracked.oid, tracked.mode) if tracked else ABSENT
 
 
 def stamp_of(found: os.stat_result) -> str:

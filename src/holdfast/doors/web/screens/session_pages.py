@@ -33,6 +33,7 @@ def now_page(visit: Visit) -> dict[str, Any]:
         "today": visit.view("sessions.activity", days=1, detailed=1)["today"],
         "now": who["now"],
         "unrecorded": visit.view("sessions.unrecorded"),
+        "losses": visit.view("workspace.losses"),
     }
 
 
