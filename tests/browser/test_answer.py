@@ -63,7 +63,6 @@ def fits(page: Any) -> bool:
 def test_a_permission_is_allowed_from_a_phone(open_page: Any, asking: Any) -> None:
     asked = asking("Bash", command="rm -rf build && echo '<script>alert(1)</script>'", description="tidy")
     page = open_page("/", **PHONE)
-    print(page.content()[-6000:])
     page.locator(f'a[href="/answer/{asked.session}"]').click()
     page.get_by_role("button", name="Allow once").wait_for()
     words = page.inner_text("main")

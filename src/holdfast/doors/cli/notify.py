@@ -42,6 +42,8 @@ def list_needs(json: Json = False) -> None:
     render.hint(f"Channels: {', '.join(name for name in answer['channels'] if name not in off) or 'none'}")
     for name in off:
         render.warn(f"{name} is in a rule, and not set up: holdfast config explain attention")
+    for one in [one for one in answer["sent"] if one["skipped"]][-3:]:
+        render.hint(f"{one['channel']}, {time_ago(one['at'], now)}: not sent: {render.clean_line(one['skipped'], 200)}")
     for letter in answer["dead_letters"][-5:]:
         render.warn(f"not sent, {time_ago(letter['at'], now)}: {render.clean_line(letter['error'], 200)}")
 

@@ -40,7 +40,7 @@ def register_answer_links(routes: Routes, web_context: "WebContext", pages: Page
     client = web_context.client
 
     def rendered(link: str, code: str = "") -> HTMLResponse:
-        shown: dict[str, Any] = {"link": link, "need": None, "wants_code": False, "problem": ""}
+        shown: dict[str, Any] = {"need": None, "wants_code": False, "problem": ""}
         try:
             shown["need"] = client.daemon("view", name="attention.linked", args={"link": link, "code": code})
         except HoldfastError as error:

@@ -260,6 +260,7 @@ def _register_live(routes: Routes, web_context: "WebContext", prefix: str) -> No
         after: AfterSeq = None,
         session: Annotated[str, Query(max_length=600)] = "",
         kinds: Annotated[str, Query(max_length=600, description="How kinds begin, e.g. `tool. decision.`")] = "",
+        away: Annotated[bool, Query(description="The page is hidden: nobody looks at it.")] = False,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> StreamingResponse:
         """Every event after `after` (or the header Last-Event-ID), then each as it is committed."""
@@ -267,7 +268,7 @@ def _register_live(routes: Routes, web_context: "WebContext", prefix: str) -> No
         again = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 17 else after
         wanted_kinds = tuple(k for k in kinds.split() if k != "*")
         return StreamingResponse(
-            web_context.live.stream(again, session, wanted_kinds), 200, STREAM_HEADERS, "text/event-stream"
+            web_context.live.stream(again, session, wanted_kinds, away=away), 200, STREAM_HEADERS, "text/event-stream"
         )
 
     routes.add("GET", f"{prefix}/live", Permission.READ, live, response_class=StreamingResponse, tags=["live"])

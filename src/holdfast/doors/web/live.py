@@ -44,13 +44,17 @@ class Live:
         """Set once, by the next change; then replaced. No lock: fifty viewers may leave at once."""
         self._wire: asyncio.Task[None] | None = None
         self.head = -1
-        self.viewers = 0
+        self.viewers = self.looking = 0
+        """Open streams, and those of visible pages."""
         self.daemon = True
         self.stopping = False
 
-    async def stream(self, after: int | None, session: str = "", kinds: tuple[str, ...] = ()) -> AsyncIterator[bytes]:
-        """Lines of a server-sent event stream, after `after` or from the next event."""
+    async def stream(
+        self, after: int | None, session: str = "", kinds: tuple[str, ...] = (), *, away: bool = False
+    ) -> AsyncIterator[bytes]:
+        """Lines of a server-sent event stream, after `after` or from the next event. `away`: of a hidden page."""
         self.viewers += 1
+        self.looking += not away
         self._begin()
         try:
             # Milliseconds until a browser reconnects.
@@ -59,6 +63,7 @@ class Live:
                 yield lines
         finally:
             self.viewers -= 1
+            self.looking -= not away
 
     async def _lines(self, after: int | None, session: str, kinds: tuple[str, ...]) -> AsyncIterator[bytes]:
         head = await self._head_now()
@@ -157,8 +162,8 @@ class Live:
                 if not line:
                     raise OSError("the daemon is gone")
                 await self._advance(int(msgspec.json.decode(line).get("beat", 0)))
-                # An open stream is a visible page: hidden ones close theirs.
-                _touch(self._client.paths.run / VIEWING)
+                if self.looking:
+                    _touch(self._client.paths.run / VIEWING)
         except TimeoutError as error:
             raise OSError("the daemon says nothing") from error
         finally:

@@ -91,6 +91,8 @@ def send(channel: str, message: Message, settings: AttentionSettings, pids: Sequ
         _send_to_desktop(message, run)
     elif channel == "terminal":
         _send_to_terminals(message, pids)
+    elif channel == "page":
+        pass  # Open pages see its event.
     elif channel == "email":
         _send_mail(message, settings)
     else:

@@ -15,7 +15,7 @@ from holdfast.features.attention.settings import DEFAULTS
 from holdfast.features.attention.views import find_need, need_of_key
 
 LONGEST_REASON, MOST_ANSWERS = 2_000, 20
-CHANNELS = ("desktop", "terminal", "webhook", "ntfy", "chat", "email")
+CHANNELS = ("desktop", "terminal", "page", "webhook", "ntfy", "chat", "email")
 
 
 def answer(call: Call) -> CommandResult:

@@ -1,7 +1,7 @@
 """Decides what to notify of, and sends it: in the background, so that no hook waits."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from holdfast.core.attention import ATTENTION, MUTED, MUTED_KEY, OPEN, Attention, Need
 from holdfast.core.event import Event, own_event
@@ -22,14 +22,18 @@ NOTIFIES = frozenset((*state.ASKING, "turn.ended", "turn.failed", "decision.made
 
 def enqueue(_state: State, event: Event, settings: AttentionSettings | None) -> Iterable[Job]:
     if isinstance(event.data, AttentionDue):
-        local = event.data.channel in ("desktop", "terminal")
-        return [Job(kind=DELIVER if not local else DELIVER_HERE, dedupe=event.key, payload=_delivery(event))]
+        return [
+            Job(
+                kind=DELIVER_HERE if event.data.channel in HERE else DELIVER, dedupe=event.key, payload=_delivery(event)
+            )
+        ]
     if event.kind == "tool.started" and event.data.action != "ask":
         return []
     run_at = event.at + int((settings or DEFAULTS).batch_seconds * 1000)
     return [Job(kind=NOTIFY, dedupe=NOTIFY, run_at=run_at)]
 
 
+HERE = ("desktop", "terminal", "page")
 DELIVER_HERE = "attention.deliver_here"
 """To this machine's screens: quick, so it never waits behind a server that hangs."""
 
@@ -75,9 +79,20 @@ def deliver(call: JobCall) -> Iterable[Event]:
     skipped = "" if needs or data.test else "it was settled meanwhile"
     if not skipped:
         message = channels.Message(needs, _links(needs, settings, call.now), event.at, f"{event.seq}-{data.channel}")
-        channels.send(data.channel, message, settings, _processes(call.reader, needs), call.run)
+        skipped = _sent(call, data.channel, message, settings)
     sent = AttentionSent(of=event.seq, channel=data.channel, needs=[one.id for one in needs], skipped=skipped)
     return [own_event(sent, call.now, once=event.seq)]
+
+
+def _sent(call: JobCall, channel: str, message: channels.Message, settings: AttentionSettings) -> str:
+    """Why it was not sent, where trying again would not help: this machine has no such screen now."""
+    try:
+        channels.send(channel, message, settings, _processes(call.reader, message.needs), call.run)
+    except channels.NotSent as error:
+        if channel not in HERE:
+            raise
+        return error.detail
+    return ""
 
 
 def _still_open(reader: Reader, ids: list[str]) -> list[Need]:
@@ -95,6 +110,6 @@ def _links(needs: list[Need], settings: AttentionSettings, now: int) -> dict[str
     return {need.id: f"{settings.address.rstrip('/')}/a/{HELD.new_link(need.key, until)}" for need in held}
 
 
-def _processes(reader: Reader, needs: list[Need]) -> list[int]:
+def _processes(reader: Reader, needs: Sequence[Need]) -> list[int]:
     sessions = dict.fromkeys(need.session for need in needs if need.session)
     return [int(pid) for one in sessions if (pid := looking.agent_process(reader, one).get("pid"))]

@@ -10,7 +10,7 @@ from holdfast.core.section import After, Section
 Kind = Literal[
     "permission", "question", "finished", "refused", "failed", "budget", "uat", "discarded", "unrecorded", "all"
 ]
-Channel = Literal["desktop", "terminal", "webhook", "ntfy", "chat", "email"]
+Channel = Literal["desktop", "terminal", "page", "webhook", "ntfy", "chat", "email"]
 
 
 def _check_hours(text: str) -> str:

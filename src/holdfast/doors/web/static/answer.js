@@ -1,5 +1,5 @@
 // The page behind a link that answers one question. The code is kept in this page only.
-const link = document.body.dataset.link;
+const link = location.pathname.split("/")[2];
 let code = "";
 
 document.addEventListener("submit", async (event) => {

@@ -1,6 +1,7 @@
 // Everything a page does besides being read. Without this file the pages are complete, only still.
 import { keepTimes } from "./times.js";
 import { followLog } from "./live.js";
+import { notifyWhenHidden } from "./notify.js";
 import { listenToKeys } from "./keys.js";
 import { listenToActs } from "./act.js";
 import { listenToPalette } from "./palette.js";
@@ -10,3 +11,4 @@ listenToKeys();
 listenToActs();
 listenToPalette();
 followLog();
+notifyWhenHidden();
