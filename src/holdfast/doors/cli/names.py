@@ -46,7 +46,7 @@ OLDER_SPELLINGS = {
 WITHOUT_VERB = {
     "session": "list", "gate": "status", "task": "list", "check": "list", "memory": "list", "lease": "list",
     "config": "show", "team": "status", "daemon": "status", "event": "list", "index": "status", "price": "show",
-    "uat": "list",
+    "uat": "list", "notify": "list",
 }  # fmt: skip
 """What a group of commands does without one: it shows its state. The others show their help."""
 
