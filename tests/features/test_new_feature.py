@@ -75,9 +75,13 @@ def test_state_is_replay_and_a_rebuild_proves_it(world: World) -> None:
 
 def test_a_spooled_event_counts_but_is_not_decided(world: World) -> None:
     """Nobody waits for that answer any more; a refusal that was never given must not be on record."""
+    # Where versions of files are kept, a hook waits for a daemon.
+    world.cli("config", "set", "workspace.snapshots", "false")
+    world.cli("daemon", "restart")
     agent = world.session("s1")
     agent.start()
     world.kill()
+    (world.paths.state / "workspace" / "content.sqlite").unlink(missing_ok=True)
     assert agent.before("Bash", command="forbidden") == {}
     world.drained()
     wait_until(lambda: document(world).get("calls") == 1, "the spooled call is counted")

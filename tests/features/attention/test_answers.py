@@ -103,7 +103,8 @@ def test_the_daemons_end_ends_the_wait(world: World) -> None:
 
 def test_with_no_seconds_nothing_waits(world: World) -> None:
     world.cli("config", "set", "attention.answer_seconds", "0")
-    world.start()
+    # A running daemon looks at its settings every second.
+    world.cli("daemon", "restart")
     began = time.monotonic()
     done = world.hook(
         "PermissionRequest", {"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}, mode="wait"

@@ -56,6 +56,7 @@ PERSONS_ACTS = {
     "holdfast memory forget": "erasing what is on record",
     "holdfast forget": "erasing what is on record",
     "holdfast data erase": "erasing what is on record",
+    "holdfast erase": "erasing what is on record",
     "holdfast gate codes": "looking at a person's codes",
     "holdfast dashboard": "the dashboard's way in",
 }

@@ -1,7 +1,6 @@
 """Compares and merges texts line by line."""
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from itertools import takewhile
 
 MOST_LINES = 10_000
@@ -20,6 +19,9 @@ def find_edits(old: Sequence[bytes], new: Sequence[bytes]) -> list[Edit]:
     rest = min(len(old), len(new)) - start
     backwards = zip(reversed(old), reversed(new), strict=False)
     end = min(rest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], backwards)))
+    # Imported here, so that the daemon starts without it.
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end], autojunk=False)
     return [
         (start + i1, start + i2, list(new[start + j1 : start + j2]))
