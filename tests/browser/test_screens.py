@@ -11,6 +11,7 @@ from tests.browser.places import SHOWN, address
 from tests.kit import wait_until
 
 SAYS = {
+    "answer": ("Allow this?", "psql notes -f build/backfill.sql"),
     "now": ("Waiting for you", "Fill tags for the old notes", "psql notes -f build/backfill.sql"),
     "sessions": ("Fill tags for the old notes",),
     "session": ("The receipt page shows no VAT", "Read the failed UAT run"),

@@ -245,7 +245,7 @@ def test_by_command_with_status_why_and_rebuild(world: World) -> None:
     (world.project / "logo.png").write_bytes(b"\x89PNG\0\0")
     assert "no index yet" in world.cli("search", "wheel", code=1)
     assert "no index yet" in world.cli("index", "status")
-    assert "1 chunks" in world.cli("index", "run")
+    assert "1 chunk" in world.cli("index", "run")
     told = world.cli("index", "status", "--runs", "5")
     assert "command" in told
     assert "reindex_spawned" in told
@@ -383,7 +383,7 @@ def test_switched_off_it_only_keeps_the_flag(world: World) -> None:
     agent.prompt("one")
     shows(world, ADA, True)
     assert decided(world) == [("first_prompt", "skip", "prerequisites_not_ready")]
-    assert "1 chunks" in world.cli("index", "run")
+    assert "1 chunk" in world.cli("index", "run")
 
 
 def test_state_is_replay(world: World) -> None:
@@ -473,6 +473,6 @@ def test_a_folder_without_git_is_searched_too(world: World) -> None:
     (world.project / "node_modules" / "left").mkdir(parents=True)
     (world.project / "node_modules" / "left" / "index.js").write_text("export function left() {}\n")
     time.sleep(0.06)
-    assert "1 chunks" in world.cli("index", "run")
+    assert "1 chunk" in world.cli("index", "run")
     assert "wheel.py:1" in world.cli("search", "turn the wheel")
     assert "not indexed (node_modules)" in world.cli("index", "why", "node_modules/left/index.js", code=1)

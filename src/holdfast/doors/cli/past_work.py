@@ -20,7 +20,7 @@ LONGEST_ERROR = 100_000
 def register(root: typer.Typer) -> None:
     root.command()(recall)
     # An error text may begin with a dash.
-    root.command(context_settings={"ignore_unknown_options": True})(fix)
+    root.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})(fix)
     root.command()(how)
     root.add_typer(quirks_app, name="quirks")
 
