@@ -105,7 +105,8 @@ class Waiting:
     folder: str
     body: bytes
     """As the agent sent it: not read, not redacted."""
-    settings: Settings
+    settings: Callable[[], Settings]
+    """Looked up when asked for: most hooks need none."""
     state_dir: Path
     cipher: Cipher | None
 

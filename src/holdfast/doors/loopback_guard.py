@@ -133,7 +133,13 @@ def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
 
 def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     """The user who owns this socket, by its address and the port it connects to."""
-    client_address = proc_address(*client)
+    fields = connection_fields(client, server_port)
+    return int(fields[UID]) if fields else None
+
+
+def connection_fields(client: tuple[str, int], server_port: int) -> list[str]:
+    """The kernel's line about this connection, from the client's side; empty if there is none."""
+    client_address = _proc_address(*client)
     for table in TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -142,11 +148,11 @@ def owner_of(client: tuple[str, int], server_port: int) -> int | None:
         for fields in map(str.split, lines):
             # A mapped IPv4 address in the IPv6 table ends like the plain one.
             if fields[LOCAL].endswith(client_address) and fields[REMOTE].endswith(f":{server_port:04X}"):
-                return int(fields[UID])
-    return None
+                return fields
+    return []
 
 
-def proc_address(host: str, port: int) -> str:
+def _proc_address(host: str, port: int) -> str:
     """In the format of /proc: an IPv4 address in the machine's byte order (also at the end of a mapped one)."""
     packed = socket.inet_aton(host)
     return f"{int.from_bytes(packed, 'little'):08X}:{port:04X}"

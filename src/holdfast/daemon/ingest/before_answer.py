@@ -1,7 +1,8 @@
 """Lets features do what must be done before a waiting hook is answered."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.decision import Delivery
 from holdfast.core.feature import Waiting
@@ -23,16 +24,19 @@ class BeforeAnswer:
         features = [one for one in app.features if one.before_answer and kind in one.answers_after]
         if not features:
             return False
-        sections = app.settings.for_project(app.engine.ports.project(folder))
         speaks = False
         for feature in features:
             assert feature.before_answer is not None
             waiting = Waiting(
                 delivery.key, delivery.agent, kind, delivery.cwd or folder, delivery.body,
-                sections.get(feature.name), app.paths.state, app.cipher,
+                partial(_section, app, folder, feature.name), app.paths.state, app.cipher,
             )  # fmt: skip
             try:
                 speaks |= feature.before_answer(waiting)
             except Exception as error:
                 self._report(feature.name, error)
         return speaks
+
+
+def _section(app: "App", folder: str, name: str) -> Any:
+    return app.settings.for_project(app.engine.ports.project(folder)).get(name)

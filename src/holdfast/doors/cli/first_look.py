@@ -15,7 +15,6 @@ from holdfast.doors.cli import render
 from holdfast.doors.cli.sessions import NEEDS
 
 MOST_NAMED = 3
-INDENT = " " * 12
 NEXT = (
     ("holdfast dashboard", "every session, with its calls, checks and cost"),
     ("holdfast session list --all", "the same in the terminal"),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
+from holdfast.core.attention import KINDS
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
@@ -31,17 +32,11 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500)]
 
 STATES = {"working": "green", "waiting": "bold yellow", "idle": "", "ended": "dim"}
 NEEDS = {
-    "permission": "asks for permission",
-    "question": "asks you something",
-    "failed": "stopped with an error",
+    **KINDS,
     "interrupted": "was stopped by you",
     "stopped": "has finished its turn",
     "notified": "waits for input",
     "denied": "had its prompt denied",
-    "refused": "was refused for good",
-    "budget": "has used up its budget",
-    "uat": "has a failed UAT run",
-    "discarded": "discarded uncommitted work",
 }
 
 

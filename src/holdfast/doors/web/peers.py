@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.core.errors import CommandRefused
-from holdfast.doors.loopback_guard import LOCAL, REMOTE, TABLES, proc_address
+from holdfast.doors.loopback_guard import connection_fields
 from holdfast.doors.web.view_client import ViewClient
 
 INODE = 9
@@ -18,10 +18,10 @@ def refuse_agents(client: ViewClient, peer: tuple[str, int] | None, port: int) -
 
 def find_process(peer: tuple[str, int], port: int) -> int:
     """0 if there is none that we can see."""
-    inode = _inode_of(peer, port)
-    if not inode:
+    fields = connection_fields(peer, port)
+    if not fields:
         return 0
-    target = f"socket:[{inode}]"
+    target = f"socket:[{fields[INODE]}]"
     for folder in Path("/proc").glob("[0-9]*/fd"):
         try:
             if any(str(one.readlink()) == target for one in folder.iterdir()):
@@ -29,16 +29,3 @@ def find_process(peer: tuple[str, int], port: int) -> int:
         except OSError:
             continue
     return 0
-
-
-def _inode_of(peer: tuple[str, int], port: int) -> str:
-    address = proc_address(*peer)
-    for table in TABLES:
-        try:
-            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
-        except OSError:
-            continue
-        for fields in map(str.split, lines):
-            if fields[LOCAL].endswith(address) and fields[REMOTE].endswith(f":{port:04X}"):
-                return fields[INODE]
-    return ""

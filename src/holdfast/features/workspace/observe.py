@@ -55,8 +55,10 @@ class Workspace:
     # ── hooks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def before_answer(self, waiting: Waiting) -> bool:
-        settings = waiting.settings or DEFAULTS
-        if not settings.snapshots or _only_reads(waiting.agent, waiting.body):
+        if _only_reads(waiting.agent, waiting.body):
+            return False
+        settings = waiting.settings() or DEFAULTS
+        if not settings.snapshots:
             return False
         recorder = self.recorder(waiting.state_dir, waiting.cipher)
         if waiting.kind == "turn.ended":
