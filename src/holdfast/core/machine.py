@@ -191,6 +191,14 @@ def machine_id() -> str:
     return _Identity.value or local_host_name()
 
 
+def wake_pipe() -> tuple[int, int]:
+    """The two ends of a pipe that wakes a thread which waits for descriptors; neither blocks."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
 def is_here(machine: str, host_name: str) -> bool:
     """Return whether it is this machine. Old records name only the host."""
     return machine == machine_id() if machine else host_name == local_host_name()

@@ -19,6 +19,7 @@ from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.held_questions import HELD, HeldQuestion
 from holdfast.core.kinds.attention_events import AttentionAnswered
+from holdfast.core.machine import wake_pipe
 from holdfast.core.times import now_ms
 from holdfast.daemon.ingest.frames import answer_frame
 from holdfast.daemon.ingest.log import Log
@@ -37,7 +38,7 @@ class HeldHooks:
         self._app, self._log = app, log
         self._lock = threading.Lock()
         self._held: dict[str, tuple[_socket.socket, Delivery, HeldQuestion]] = {}
-        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_read, self._wake_write = wake_pipe()
         self._thread: threading.Thread | None = None
 
     def take(self, sock: _socket.socket, delivery: Delivery) -> bool:

@@ -92,8 +92,8 @@ def test_turns_end_well_badly_or_not_at_all():
     assert kinds(PROMPT, told(2, "turn.ended"), refused) == []
 
 
-def refusal(seq: int, gate: str = "refused", reason: str = "no") -> Event:
-    details = [{"gate": gate, "requirements": [{"name": "tests"}]}]
+def refusal(seq: int, gate: str = "refused", reason: str = "no", type_: str = "evidence") -> Event:
+    details = [{"gate": gate, "requirements": [{"name": "tests", "type": type_}]}]
     return told(seq, "decision.made", of=1, of_kind="tool.started", verdict="deny", reasons=[reason], details=details)
 
 
@@ -102,7 +102,7 @@ def test_refused_for_good_is_the_third_time_in_a_turn():
     assert kinds(PROMPT, refusal(2), refusal(3), refusal(4)) == ["refused"]
     assert kinds(PROMPT, refusal(2), refusal(3), told(4, "prompt.submitted", prompt="go on"), refusal(5)) == []
     assert kinds(PROMPT, refusal(2, "let_go")) == ["refused"]
-    assert kinds(PROMPT, refusal(2, reason="the budget is used up: 3 of 2 dollars")) == ["budget"]
+    assert kinds(PROMPT, refusal(2, reason="the budget is used up: 3 of 2 dollars", type_="budget")) == ["budget"]
 
 
 def test_things_without_a_turn_stay_until_they_are_settled():

@@ -67,8 +67,12 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
     after = msgspec.structs.replace(before)
     if event.kind != AttentionDue.KIND:
         after.session, after.project = event.session or before.session, event.project or before.project
-        after.at = max(before.at, event.at)
     handle(after, event)
+    # Most tool calls change nothing here, and then nothing is written.
+    if doc is not None and after == before:
+        return doc
+    if event.kind != AttentionDue.KIND:
+        after.at = max(before.at, event.at)
     return after
 
 
@@ -245,7 +249,7 @@ def _count_refusal(doc: Attention, event: Event, gate: str, requirement: Any) ->
     if gate in ("refused", "stop") and name:
         times = doc.denials.get(name, 0) + 1
         doc.denials = dict(list({**doc.denials, name: times}.items())[-MOST_DENIALS:])
-        if "the budget is used up" in why:
+        if isinstance(requirement, dict) and requirement.get("type") == "budget":
             _add(doc, event, "budget", why)
         elif times == FINALLY:
             _add(doc, event, "refused", why)

@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.core.git_context import CachedGitContext
 from holdfast.core.kinds.agent_events import OwnedLines
+from holdfast.core.machine import wake_pipe
 from holdfast.core.ports import Cipher
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
@@ -77,9 +78,7 @@ class Recorder:
         self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
         self._context = CachedGitContext()
         self._wanted: list[WatchedRoot] = []
-        self._wake_read, self._wake_write = (
-            os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        )
+        self._wake_read, self._wake_write = wake_pipe()
 
     @property
     def trouble(self) -> str:
