@@ -24,7 +24,13 @@ def test_nothing_harmful_is_ever_proposed(command: str) -> None:
     ("command", "rules"),
     [
         ("git status && ls -la | head -5", ["Bash(git status:*)", "Bash(ls:*)", "Bash(head:*)"]),
-        ("go test ./... 2>/dev/null", ["Bash(go test:*)"]),
+        ("gh pr view 3 2>/dev/null", ["Bash(gh pr view:*)"]),
+        ("go test ./...", ["Bash(go test ./...)"]),
+        # With any further words these write a file, start a program, or run another target.
+        ("git log -3", ["Bash(git log -3)"]),
+        ("git grep word", ["Bash(git grep word)"]),
+        ("git fetch origin", ["Bash(git fetch origin)"]),
+        ("make test", ["Bash(make test)"]),
         ("mise run fmt", ["Bash(mise run fmt)"]),
     ],
 )

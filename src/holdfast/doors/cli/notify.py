@@ -110,9 +110,7 @@ def suggest(
         return
     for rule in found["rules"]:
         render.out.print(f"{rule['rule']}   allowed {rule['allowed']} times")
-    render.out.print(
-        f"This would have saved {found['saved']} of {found['asked']} questions in {days} days, none of them destructive."
-    )
+    render.out.print(f"This would have saved {found['saved']} of {found['asked']} questions in {days} days.")
     if write:
         permission_rules.write_rules([rule["rule"] for rule in found["rules"]])
     else:
