@@ -47,15 +47,15 @@ def test_what_was_always_allowed_is_proposed_written_after_consent_and_uninstall
     installed = settings.read_text()
     try:
         world.start()
-        asked_often(world, "git log --oneline | head -3")
+        asked_often(world, "git status --short | head -3")
         asked_often(world, "rm -rf build")
         found = world.json("permission", "suggest")
-        assert [rule["rule"] for rule in found["rules"]] == ["Bash(git log:*)", "Bash(head:*)"]
+        assert [rule["rule"] for rule in found["rules"]] == ["Bash(git status:*)", "Bash(head:*)"]
         assert (found["saved"], found["asked"]) == (4, 8)
         world.cli("permission", "suggest", "--write", stdin="n\n")
         assert settings.read_text() == installed
         world.cli("permission", "suggest", "--write", stdin="y\n")
-        assert json.loads(settings.read_text())["permissions"] == {"allow": ["Bash(git log:*)", "Bash(head:*)"]}
+        assert json.loads(settings.read_text())["permissions"] == {"allow": ["Bash(git status:*)", "Bash(head:*)"]}
         world.cli("uninstall")
         assert settings.read_text() == '{\n  "model": "opus"\n}\n'
     finally:
