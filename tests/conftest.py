@@ -24,6 +24,7 @@ FULL = (
     "tests/browser/",
     "tests/daemon/test_body_encryption.py",
     "tests/daemon/test_erase.py",
+    "tests/docs/test_commands.py",
     "tests/docs/test_readme.py",
     "tests/doors/web/",
     "tests/faults/test_campaign.py",

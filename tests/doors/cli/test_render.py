@@ -69,3 +69,17 @@ def test_the_next_command_is_whole_on_a_narrow_terminal(monkeypatch: pytest.Monk
     assert up.with_next(line.copy(), "→ start codex").plain.splitlines()[1].strip() == "→ start codex"
     monkeypatch.setattr(render, "out", render.VisibleConsole(width=90, force_terminal=True))
     assert "\n" not in up.with_next(line.copy(), "→ start codex").plain
+
+
+def test_a_number_is_never_cut_but_the_name_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    console = render.VisibleConsole(width=60, markup=False, highlight=False)
+    table = render.plain_table("project")
+    for name in ("input", "output", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_row(
+        "/home/somebody/work/a-folder-with-a-very-long-name-that-goes-on", "18,212,273", "2,542,217", "$684.59"
+    )
+    console.print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[1].endswith("$684.59") and "18,212,273" in lines[1] and "…" in lines[1]

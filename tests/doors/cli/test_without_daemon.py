@@ -7,7 +7,8 @@ import pytest
 from tests.kit import World
 
 LOOKING = ("who", "status", "gate status", "session list --all", "event list", "check list", "memory list", "cost",
-           "lease list", "uat list", "history words", "statusline", "search index")  # fmt: skip
+           "lease list", "uat list", "history words", "statusline", "search index", "state", "state show", "task", "task next",
+           "search", "files", "data", "team", "notify", "quirks", "cost price", "config")  # fmt: skip
 
 
 @pytest.fixture

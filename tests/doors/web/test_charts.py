@@ -2,8 +2,8 @@
 
 import pytest
 
+from holdfast.doors.state_words import change_sentences, state_sentences
 from holdfast.doors.web.charts import HEIGHT, MOST_SERIES, axis_top, stacked_bars
-from holdfast.doors.web.state_words import change_sentences, state_sentences
 
 
 @pytest.mark.parametrize(("most", "top"), [(0, 1), (1, 1), (7, 10), (11, 20), (93, 100), (101, 200), (2300, 2500)])

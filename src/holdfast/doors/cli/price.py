@@ -43,11 +43,13 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
     prices = load_table(own_file())
     rows = [(name, price, name in prices.own) for name in _named_models(prices, model) for price in prices.models[name]]
     render.finish_as_json(json, [{"model": name, "own": own, **_price_fields(price)} for name, price, own in rows])
-    table = render.plain_table("model", "from", "input", "output", "cache read", "write 5m", "write 1h", "")
+    table = render.plain_table("model", "input", "output", "from", "cache read", "write 5m", "write 1h", "")
     for name, price, own in rows:
-        table.add_row(name, price.since.isoformat(), *_format_rates(price), "yours" if own else "")
+        paid, written, *cached = _format_rates(price)
+        table.add_row(name, paid, written, price.since.isoformat(), *cached, "yours" if own else "")
         if price.long:
-            table.add_row("", f"> {price.long.over:,}", *_format_rates(price.long), "")
+            paid, written, *cached = _format_rates(price.long)
+            table.add_row("", paid, written, f"> {price.long.over:,}", *cached, "")
     render.out.print(table)
 
 

@@ -32,12 +32,8 @@ def list_tasks(json: Json = False) -> None:
     render.finish_as_json(json, answer)
     render.out.print(as_of(answer), end="")
     if not answer["tasks"]:
-        message = (
-            "Nothing needs doing."
-            if answer["known"]
-            else "Nothing is known of this project yet: holdfast state refresh"
-        )
-        render.out.print(message)
+        if answer["looked_at"]:
+            render.out.print("Nothing needs doing.")
         return
     for task in answer["tasks"]:
         render.out.print(_task_line(task))
@@ -83,8 +79,8 @@ def next_task(json: Json = False) -> None:
     render.out.print(as_of(answer), end="")
     if answer["task"]:
         _show_task(answer["task"])
-    else:
-        render.out.print("Nothing needs doing." if answer["known"] else "Nothing is known yet: holdfast state refresh")
+    elif answer["looked_at"]:
+        render.out.print("Nothing needs doing.")
 
 
 @task_app.command()

@@ -138,11 +138,12 @@ def day_and_clock(at_ms: int) -> str:
 
 GAP = 2
 SMALLEST_TEXT = 12
-"""Minimum columns of the last, flexible column; others are dropped first."""
+"""Minimum columns of the text; others are dropped first."""
 
 
 class FittingTable(Table):
-    """Drops columns that do not fit, from the right; the first titled one (the id) and the last (the text) stay."""
+    """Drops columns that do not fit, from the right; the first titled one (the id) and the last one stay. The last is
+    cut if it is text; a number never is, the name is cut instead."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         everything = self.columns
@@ -156,22 +157,22 @@ class FittingTable(Table):
         columns = list(self.columns)
         # The first column with a title; columns before it hold marks.
         identity = next((column for column in columns if str(column.header)), columns[0])
-        while len(columns) > 2 and self._needed(columns) > width:
+        text = identity if columns[-1].justify == "right" else columns[-1]
+        while len(columns) > 2 and self._fixed(columns, text) + min(_column_width(text), SMALLEST_TEXT) > width:
             inner = [column for column in columns[:-1] if column is not identity]
             if not inner:
                 break
             columns.remove(inner[-1])
-        # The remaining columns are whole; only the last one is cut.
-        widths = [_column_width(column) for column in columns]
-        rest = width - sum(widths[:-1]) - GAP * (len(columns) - 1)
-        for column, own in zip(columns, [*widths[:-1], max(1, min(widths[-1], rest))], strict=True):
-            column.width = own
+        rest = width - self._fixed(columns, text)
+        for column in columns:
+            own = _column_width(column)
+            column.width = max(1, min(own, rest)) if column is text else own
         return columns
 
     @staticmethod
-    def _needed(columns: list[Column]) -> int:
-        widths = [_column_width(column) for column in columns]
-        return sum(widths[:-1]) + min(widths[-1], SMALLEST_TEXT) + GAP * (len(columns) - 1)
+    def _fixed(columns: list[Column], text: Column) -> int:
+        """What all but the text need."""
+        return sum(_column_width(column) for column in columns if column is not text) + GAP * (len(columns) - 1)
 
 
 def _column_width(column: Column) -> int:

@@ -23,12 +23,13 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
+    context: typer.Context,
     query: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="What you look for, in words, or a name, or a path. Or: related PATH:LINE, outline PATH, symbol NAME."
         ),
-    ],
+    ] = None,
     lang: Annotated[str, typer.Option("--lang", help="Only this language, e.g. python.")] = "",
     path: Annotated[str, typer.Option("--path", help="Only below this folder, or a glob.")] = "",
     kind: Annotated[str, typer.Option("--kind", help="function, method, class, module, section or lines.")] = "",
@@ -42,6 +43,8 @@ def search(
     words.
     """
     match query:
+        case None | []:
+            render.out.print(context.get_help(), end="")
         # Only what looks like a path; otherwise the words are a question.
         case ["related", place] if "/" in place or "." in place or ":" in place:
             _show_related(place, limit, json)

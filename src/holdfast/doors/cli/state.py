@@ -30,9 +30,32 @@ def register(root: typer.Typer) -> None:
 
 @app.callback()
 def state(context: typer.Context, at: At = "", json: Json = False) -> None:
-    """Without a command: the same as `state show`."""
+    """Without a command: in words, and what changed since yesterday."""
     if context.invoked_subcommand is None:
-        show(at=at, json=json)
+        if at or json:
+            show(at=at, json=json)
+        else:
+            _say_in_words(fresh_view("project.state"))
+
+
+def _say_in_words(answer: dict[str, Any]) -> None:
+    from holdfast.doors.cli import render
+    from holdfast.doors.state_words import change_sentences, state_sentences
+
+    _print_text(as_of(answer))
+    if not answer["looked_at"]:
+        return
+    for sentence in state_sentences(answer["document"], answer["open"]):
+        render.out.print(render.clean_line(sentence, 240))
+    try:
+        changes = change_sentences(client.ask_view("project.diff", a="1d", b="now")["differences"])
+    except CommandRefused:  # Nothing was known of it a day ago.
+        changes = []
+    if changes:
+        render.out.print("Since yesterday:")
+    for change in changes:
+        render.out.print(f"  {render.clean_line(change, 200)}")
+    render.hint("The whole document: holdfast state show")
 
 
 @app.command()
@@ -63,7 +86,7 @@ def refresh(json: Json = False) -> None:
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project, which looks at it. What the look found is recorded afterwards."""
     answer: dict[str, Any] = client.ask_view(name, **args)
-    if answer["looked_at"] and not client.running_pid():  # Looking again starts no daemon.
+    if not client.running_pid():  # Looking starts no daemon.
         return answer
     if not answer["looked_at"]:
         # A project never looked at has nothing to show: its first look is awaited.
@@ -76,8 +99,10 @@ def fresh_view(name: str, **args: Any) -> dict[str, Any]:
 
 
 def as_of(answer: dict[str, Any]) -> str:
-    """A line with the age of the state, if it could not be looked at now."""
-    if answer["current"] or not answer["looked_at"]:
+    """A line with the age of the state if it could not be looked at now, or that it never was."""
+    if not answer["looked_at"]:
+        return "# Nothing is known of this project yet. Look at it: holdfast state refresh\n"
+    if answer["current"]:
         return ""
     clock = time.strftime("%H:%M:%S", time.localtime(answer["looked_at"] / 1000))
     return f"# As of {clock}: a look took too long, files may have changed since.\n"

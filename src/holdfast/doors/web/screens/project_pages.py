@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast.analysis.usage.report import UNTOLD, format_money, format_token_count, reported_money, token_amounts
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.doors.state_words import change_sentences, state_sentences
 from holdfast.doors.web.charts import stacked_bars
 from holdfast.doors.web.health import collect_health
 from holdfast.doors.web.screen import Screen, Visit
-from holdfast.doors.web.state_words import change_sentences, state_sentences
 
 # Project state: the project's document, now and at any recorded moment.
 
