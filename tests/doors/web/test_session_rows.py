@@ -55,6 +55,27 @@ def test_what_a_subagent_did_lies_under_it():
     assert [one["seq"] for one in session_rows.list_flat(rows)] == [1, 2, 3, 4, 5, 6, 7]
 
 
+def test_a_subagent_lies_under_the_call_that_started_it():
+    rows = [
+        row(seq=1, action="agent", tool="Agent", text="explorer: Find the retries", ms=9000),
+        row(seq=2, action="agent", tool="Agent", text="explorer: Find the timeouts", ms=9000),
+        row(seq=3, action="agent", tool="wait_agent", text="targets: l1"),
+        row(seq=4, lane="l1", lane_type="explorer", kind="subagent.started"), row(seq=5, lane="l1"),
+        row(seq=6, lane="l2", lane_type="explorer", kind="subagent.started"), row(seq=7, lane="l2"),
+    ]  # fmt: skip
+    tree = session_rows.build_tree(rows)
+    assert [(one["seq"], one["depth"], one["children"]) for one in tree] == [
+        (1, 0, 1), (5, 1, 0), (2, 0, 1), (7, 1, 0), (3, 0, 0),
+    ]  # fmt: skip
+    at_once = [
+        row(seq=1, action="agent", tool="spawn_agent", text="worker: Build it", ok=False),
+        row(seq=2, action="agent", tool="spawn_agent", text="worker: Build it", began=NOW + 5),
+        row(seq=3, lane="l1", lane_type="worker", kind="subagent.started", at=NOW + 9, began=NOW + 9),
+        row(seq=4, lane="l1", began=NOW + 10),
+    ]  # fmt: skip
+    assert [one["seq"] for one in session_rows.build_tree(at_once) if one["children"]] == [2]
+
+
 def test_a_row_is_called_what_it_is():
     assert session_rows.row_label(row()) == "Bash"
     assert session_rows.row_style(row(ok=False)) == "failed"

@@ -105,17 +105,34 @@ def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         lane = row["lane"]
         if not lane:
             heads.append({**row, "depth": 0, "under": ""})
-        elif lane not in lanes:
-            started = row["kind"] == "subagent.started"
-            heads.append({**(row if started else _continued_row(row)), "depth": 0, "under": ""})
-            lanes[lane] = [] if started else [{**row, "depth": 1, "under": lane}]
-        else:
+        elif lane in lanes:
             lanes[lane].append({**row, "depth": 1, "under": lane})
+        elif row["kind"] != "subagent.started":
+            heads.append({**_continued_row(row), "depth": 0, "under": ""})
+            lanes[lane] = [{**row, "depth": 1, "under": lane}]
+        else:
+            lanes[lane] = []
+            if not _lane_joins_its_call(row, heads):
+                heads.append({**row, "depth": 0, "under": ""})
     flat = []
     for head in heads:
         below = lanes.get(head["lane"], []) if head["lane"] else []
         flat += [{**head, "children": len(below)}, *({**row, "children": 0} for row in below)]
     return flat
+
+
+def _lane_joins_its_call(started: Mapping[str, Any], heads: Sequence[dict[str, Any]]) -> bool:
+    """The call that started a subagent becomes the head of its rows, so that the subagent is shown once. Of several it
+    is the first that still runs; an agent whose calls return at once started it with the latest."""
+    begins = f"{started['lane_type']}:"
+    calls = [
+        head for head in heads
+        if head.get("action") == "agent" and not head["lane"] and str(head["text"]).startswith(begins)
+    ]  # fmt: skip
+    call = next((one for one in calls if one["began"] + one["ms"] >= started["at"]), calls[-1] if calls else None)
+    if call:
+        call.update(lane=started["lane"], lane_type=started["lane_type"])
+    return call is not None
 
 
 def _continued_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 import { heard } from "./live.js";
 import { select } from "./keys.js";
 import { Tree } from "./tree.js";
+import { Zoom } from "./zoom.js";
+import { frameOnMap } from "./minimap.js";
 
 const scroller = document.getElementById("scroller");
 const pane = document.getElementById("pane");
 const replay = document.getElementById("replay");
 const tools = document.querySelector("[data-tree-tools]");
 const tree = scroller && !scroller.dataset.q ? new Tree(scroller) : null;
+const zoom = tree && new Zoom(tree, document.querySelector("[data-times]"), document.querySelector("[data-zoom]"));
 let there = false; // The tree is drawn.
 
 async function begin() {
@@ -16,6 +19,8 @@ async function begin() {
   there = Boolean(tree) && await tree.load();
   if (there) {
     tools.hidden = false;
+    zoom.listen();
+    frameOnMap(tree, () => document.querySelector("[data-minimap]"));
     tree.addEventListener("drawn", (event) => dim(event.detail));
     const start = Number(new URLSearchParams(location.search).get("start") ?? 0);
     const seq = Number(location.hash.match(/^#e(\d+)$/)?.[1] ?? 0);
@@ -38,7 +43,6 @@ function listen() {
     select(row);
   });
   scroller.addEventListener("row", (event) => { choose(Number(event.target.dataset.seq)); detail(Number(event.target.dataset.seq)); });
-  scroller.addEventListener("wheel", zoomByWheel, { passive: false });
   pane.addEventListener("click", pressedInPane);
   document.querySelector("main").addEventListener("click", (event) => {
     const turn = event.target.closest(".overview a");
@@ -47,7 +51,7 @@ function listen() {
   });
   tools?.querySelector("input[data-tree=idle]").addEventListener("change", (event) => { tree.realTime = !event.target.checked; tree.drawAnew(); });
   document.addEventListener("leave", () => (replay.hidden ? closePane() : endReplay()));
-  document.addEventListener("keydown", arrows);
+  document.addEventListener("keydown", keyPressed);
   heard.addEventListener("event", grow);
   heard.addEventListener("page", grow);
   replay?.addEventListener("click", (event) => step(event.target.closest("[data-step]")?.dataset.step));
@@ -55,8 +59,9 @@ function listen() {
 }
 
 // Left folds, right unfolds; in a replay they step.
-function arrows(event) {
+function keyPressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (there && zoom.pressed(event)) { event.preventDefault(); return; }
   const step_ = { ArrowLeft: "previous", ArrowRight: "next" }[event.key];
   if (!step_) return;
   if (!replay.hidden) { event.preventDefault(); step(step_); return; }
@@ -73,36 +78,10 @@ function arrows(event) {
 function toolPressed(name) {
   if (!name || !there) return;
   if (name === "fold" || name === "unfold") tree.toggleAll(name === "unfold");
-  if (name === "zoom-in") zoom(2);
-  if (name === "zoom-out") zoom(0.5);
+  if (name === "zoom-in") zoom.by(2);
+  if (name === "zoom-out") zoom.by(0.5);
+  if (name === "zoom-reset") zoom.reset();
   if (name === "replay") { if (replay.hidden) beginReplay(); else endReplay(); }
-}
-
-// ── the time axis ──
-
-let factor = 1, pan = 0; // `pan` is the left edge, in widths of the column.
-
-function zoom(by, at = 0.5) {
-  const next = Math.min(64, Math.max(1, factor * by));
-  pan = (pan + at) * (next / factor) - at;
-  factor = next;
-  setAxis();
-}
-
-function setAxis() {
-  pan = Math.min(factor - 1, Math.max(0, pan));
-  scroller.style.setProperty("--zoom", factor);
-  scroller.style.setProperty("--pan", pan);
-  document.querySelector("[data-zoom]").value = `${factor < 10 ? +factor.toFixed(1) : Math.round(factor)}×`;
-}
-
-function zoomByWheel(event) {
-  const bars = event.target.closest?.(".row .w");
-  if (!bars || !there || !(event.ctrlKey || event.shiftKey)) return;
-  event.preventDefault();
-  const box = bars.getBoundingClientRect();
-  if (event.ctrlKey) zoom(event.deltaY < 0 ? 1.25 : 0.8, (event.clientX - box.left) / box.width);
-  else { pan += (event.deltaY || event.deltaX) / box.width; setAxis(); }
 }
 
 // ── what is new ──

@@ -81,6 +81,7 @@ export class Tree extends EventTarget {
     }
     this.nodes.style.height = `${top}px`;
     this.height = top;
+    this.dispatchEvent(new Event("laid"));
   }
 
   // Who drags the bar across thousands of rows wants to see where it stops, not everything between.
