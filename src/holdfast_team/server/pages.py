@@ -4,6 +4,7 @@ import html
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.core.look import document_style
 from holdfast.core.text import strip_controls
 from holdfast_team.protocol import CodeIssued
 from holdfast_team.server.tenancy import Member
@@ -16,22 +17,14 @@ HEADERS = {
 }
 REFRESH_S = 5
 STYLE = """
-:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
-th, td { text-align: left; padding: .35rem .7rem .35rem 0; vertical-align: top; overflow-wrap: break-word; }
-td { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
-td:first-child, .urgent { font-weight: 600; }
-.urgent { color: light-dark(#8a3b00, #ffb265); }
+.wide { overflow-x: auto; } table { margin-bottom: 2rem; } td:first-child, .urgent { font-weight: 600; } .urgent { color: var(--waiting); }
 @media (max-width: 50rem) {
-  thead { display: none; }
-  tr { display: block; padding: .5rem 0; border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+  thead { display: none; } tr { display: block; padding: .5rem 0; border-top: 1px solid var(--line); }
   td { display: grid; grid-template-columns: 6rem 1fr; padding: .1rem 0; border: 0; overflow-wrap: anywhere; }
-  td::before { content: attr(data-label); font-weight: 400; color: color-mix(in srgb, currentColor 70%, transparent); }
-  td:empty { display: none; }
+  td::before { content: attr(data-label); font-weight: 400; color: var(--ink-3); } td:empty { display: none; }
 }
 """
+"""What only the board has."""
 STATES = {
     "waiting": "waits for a person",
     "working": "works",
@@ -118,7 +111,7 @@ def _whole_page(title: str, body: str, head: str = "") -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{_escape_text(title)}</title>'
-        f"<style>{STYLE}</style></head><body>{body}</body></html>"
+        f"<style>{document_style()}{STYLE}</style></head><body>{body}</body></html>"
     )
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from holdfast import __version__
 from holdfast.analysis.usage.report import format_dollars
+from holdfast.core import look
 from holdfast.core.ids import session_alias
 from holdfast.core.text import name_invisible, shorten_line, without_fences
 from holdfast.core.times import AGO_UNITS, DAY, HOUR, MINUTE, SECOND, format_bytes
@@ -184,6 +185,7 @@ class Static:
     def __init__(self) -> None:
         folder = resources.files(__package__).joinpath("static")
         self.files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.rpartition(".")[2] in STATIC_TYPES}
+        self.files[look.TOKENS] = look.style_sheet(look.TOKENS).encode()
         # A new digest is a new URL, so browsers may cache the old one for ever.
         digest = hashlib.sha256(b"\0".join(name.encode() + body for name, body in sorted(self.files.items())))
         self.version = digest.hexdigest()[:12]

@@ -8,6 +8,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from holdfast.core.look import document_style
 from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import figures
 from holdfast.features.uat.report.page import build_page, data_url, picture_reader
@@ -65,7 +66,7 @@ def _template_environment() -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    style = (TEMPLATES / "style.css").read_text("utf-8")
+    style = document_style() + (TEMPLATES / "style.css").read_text("utf-8")
     made.globals |= {
         "policy": Markup(POLICY), "style": Markup(style), "sign": figures.verdict_mark, "words": figures.verdict_words,  # noqa: S704
         "clock": figures.format_clock, "took": figures.format_milliseconds, "when": figures.format_utc_time, "css": css_class,
