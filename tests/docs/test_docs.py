@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ import pytest
 
 from holdfast.doors.cli.names import for_help
 from holdfast.doors.cli.root import build_command
-from tests.kit import World
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/features").glob("*.md")]
 )
-RUN = ("tutorial.md", "how-to.md", "troubleshooting.md")
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`(holdfast [^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -83,25 +80,6 @@ def _options(command: Any) -> set[str]:
 def test_every_command_that_is_named_exists(page: Path, root: Any) -> None:
     wrong = [f"{line}: {why}" for line in commands(page) if (why := problem(root, line))]
     assert wrong == []
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Somebody who reads one page after the other, with the warm server that people have."""
-    world = World(tmp_path_factory.mktemp("reader"), HOLDFAST_CLI_SERVER="1")
-    subprocess.run(["git", "init", "-q", "-b", "work"], cwd=world.project, check=True)
-    (world.home / ".claude").mkdir()
-    world.session("33333333-aaaa-4bbb-8ccc-000000000001").start()
-    yield world
-    world.cli("dashboard", "--stop", code=None)
-    world.close()
-
-
-@pytest.mark.parametrize("name", RUN)
-def test_every_command_block_runs(name: str, reader: World) -> None:
-    for language, body in BLOCK.findall((ROOT / "docs" / name).read_text()):
-        for line in body.splitlines() if language == "sh" else ():
-            reader.cli(*shlex.split(line, comments=True)[1:], code=None if "doctor" in line else 0)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,5 +1,7 @@
 """Charts: a round axis, stacks that add up, the rest as one series; the state of a project in sentences."""
 
+from datetime import date, timedelta
+
 import pytest
 
 from holdfast.doors.state_words import change_sentences, state_sentences
@@ -12,24 +14,35 @@ def test_the_axis_ends_at_the_next_round_number(most: float, top: float) -> None
 
 
 def test_parts_of_a_bar_add_up() -> None:
-    chart = stacked_bars(["a", "b"], {"a": {"x": 30, "y": 20}}, str)
+    chart = stacked_bars(["2026-01", "2026-02"], {"2026-01": {"x": 30, "y": 20}}, str)
     first, second = chart["bars"]
     assert sum(part["height"] for part in first["parts"]) == pytest.approx(HEIGHT)
     assert first["parts"][0]["y"] == pytest.approx(HEIGHT - first["parts"][0]["height"])
     assert second["parts"] == []
-    assert first["text"] == "a: 50 (x 30; y 20)"
+    assert first["text"] == "2026-01: 50 (x 30; y 20)"
 
 
 def test_many_series_are_the_largest_and_the_rest() -> None:
-    chart = stacked_bars(["a"], {"a": {f"m{n}": n + 1 for n in range(9)}}, str)
+    chart = stacked_bars(["2026-01"], {"2026-01": {f"m{n}": n + 1 for n in range(9)}}, str)
     assert len(chart["series"]) == MOST_SERIES
     assert chart["series"][-1]["name"] == "others"
     assert sum(part["height"] for part in chart["bars"][0]["parts"]) == pytest.approx(45 / 50 * HEIGHT, abs=0.1)
 
 
-def test_labels_have_the_first_and_the_last() -> None:
-    ends = stacked_bars([str(n) for n in range(42)], {}, str)["ends"]
-    assert (ends[0], ends[-1], len(ends)) == ("0", "41", 6)
+def test_labels_stand_under_their_bars_with_the_first_and_the_last() -> None:
+    days = [f"{date(2026, 1, 1) + timedelta(n)}" for n in range(42)]
+    labels = stacked_bars(days, {}, str)["labels"]
+    assert (labels[0]["text"], labels[-1]["text"], len(labels)) == ("1 Jan", "11 Feb", 6)
+    assert labels[0]["x"] == pytest.approx(100 / 84, abs=0.01)
+    months = stacked_bars(["2025-12", "2026-01", "2026-02"], {}, str)["labels"]
+    assert [one["text"] for one in months] == ["Dec", "Jan 2026", "Feb"]
+
+
+def test_a_budget_is_a_line_that_is_always_in_view() -> None:
+    chart = stacked_bars(["2026-01"], {"2026-01": {"x": 30}}, str, 80)
+    assert chart["limit"] == {"y": 20.0, "text": "80"}
+    assert chart["ticks"][0] == "100.0"
+    assert stacked_bars(["2026-01"], {}, str)["limit"] is None
 
 
 def document(**tests: object) -> dict:

@@ -17,6 +17,7 @@ from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild
 from holdfast.features.cost import FEATURE
+from holdfast.features.cost.settings import CostSettings
 from holdfast.stores.sqlite import SqliteStore
 from tests.analysis.usage.generate import Generator
 from tests.analysis.usage.kit import scan_usage
@@ -45,7 +46,7 @@ def record(store: Store, records: Iterable[UsageRecord]) -> list[UsageRecord]:
 def report(store: Store, by: str = "day", **args: Any) -> dict[str, Any]:
     reader = store.reader()
     try:
-        found: dict[str, Any] = FEATURE.views["report"](Call({"by": by, **args}, reader, None, NOON))
+        found: dict[str, Any] = FEATURE.views["report"](Call({"by": by, **args}, reader, CostSettings(), NOON))
         return found
     finally:
         reader.close()

@@ -48,6 +48,20 @@ class Sum(msgspec.Struct):
         self.first = min(self.first or record.at, record.at)
         self.last = max(self.last, record.at, record.until)
 
+    def join(self, other: "Sum") -> None:
+        self.usage = self.usage.plus(other.usage)
+        self.cost, self.compared, self.calls = (
+            self.cost + other.cost,
+            self.compared + other.compared,
+            self.calls + other.calls,
+        )
+        if other.reported is not None:
+            self.reported = (self.reported or 0) + other.reported
+        for name in ("unpriced", "models", "sessions"):
+            getattr(self, name).update(getattr(other, name))
+        self.first = min(self.first or other.first, other.first or self.first)
+        self.last = max(self.last, other.last)
+
     @property
     def priced(self) -> int | None:
         """Micro-dollars, or None if nothing has a price."""
@@ -101,6 +115,14 @@ def sum_all_records(records: Iterable[UsageRecord], table: PriceTable) -> Sum:
     whole = Sum("total")
     for record in records:
         whole.add(record, table)
+    return whole
+
+
+def join_sums(name: str, sums: Iterable[Sum]) -> Sum:
+    """The same as the sum of their records, without pricing each again."""
+    whole = Sum(name)
+    for one in sums:
+        whole.join(one)
     return whole
 
 

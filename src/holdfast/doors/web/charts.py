@@ -1,6 +1,7 @@
 """Bars over time as SVG shapes, with a labelled axis: stacked by series, every value on hover."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 HEIGHT = 100.0
@@ -13,12 +14,13 @@ MOST_LABELS = 6
 
 
 def stacked_bars(
-    labels: Sequence[str], values: Mapping[str, Mapping[str, float]], shown: Callable[[float], str]
+    labels: Sequence[str], values: Mapping[str, Mapping[str, float]], shown: Callable[[float], str], limit: float = 0
 ) -> dict[str, Any]:
-    """`values`: of each label, the value of each series. Heights are in hundredths of the axis."""
+    """`values`: of each label (a day or a month), the value of each series. Heights are in hundredths of the axis;
+    `limit` is drawn as a line."""
     series = _largest_series(values)
     columns = [_grouped(values.get(label, {}), series) for label in labels]
-    top = axis_top(max((sum(column.values()) for column in columns), default=0))
+    top = axis_top(max([limit, *(sum(column.values()) for column in columns)]))
     return {
         "series": [{"name": name, "n": n} for n, name in enumerate(series)],
         "bars": [
@@ -27,14 +29,28 @@ def stacked_bars(
         ],
         "width": BAR * max(1, len(labels)),
         "ticks": [shown(top), shown(top / 2), shown(0)],
-        "ends": _labels_of_axis(labels),
+        "labels": _labels_of_axis(labels),
+        "limit": {"y": round(HEIGHT - limit / top * HEIGHT, 2), "text": shown(limit)} if limit else None,
     }
 
 
-def _labels_of_axis(labels: Sequence[str]) -> list[str]:
-    """Evenly spread, with the first and the last."""
+def _labels_of_axis(labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Evenly spread, with the first and the last; `x` is the middle of the bar in percent."""
     count = min(len(labels), MOST_LABELS)
-    return [labels[round(n * (len(labels) - 1) / max(1, count - 1))] for n in range(count)]
+    chosen = sorted({round(n * (len(labels) - 1) / max(1, count - 1)) for n in range(count)})
+    return [{"x": round((n + 0.5) / len(labels) * 100, 2), "text": short_day(labels[n])} for n in chosen]
+
+
+def short_day(label: str) -> str:
+    """`2026-11-03` as `3 Nov`, `2026-11` as `Nov 2026`."""
+    try:
+        return (
+            f"{date.fromisoformat(label):%-d %b}"
+            if len(label) > len("2026-11")
+            else f"{date.fromisoformat(label + '-01'):%b %Y}"
+        )
+    except ValueError:
+        return label
 
 
 def axis_top(most: float) -> float:

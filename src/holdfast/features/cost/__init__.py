@@ -4,6 +4,7 @@ from holdfast.analysis.usage.events import KIND
 from holdfast.analysis.usage.spending import SESSION_DAY
 from holdfast.core.feature import Feature
 from holdfast.core.kinds.check_events import GitActed
+from holdfast.features.cost.settings import CostSettings
 from holdfast.features.cost.state import keys, reduce, stream
 from holdfast.features.cost.views import report_costs
 
@@ -15,5 +16,6 @@ FEATURE = Feature(
     reduce=reduce,
     documents=(SESSION_DAY,),
     stream=stream,
+    settings=CostSettings,
     views={"report": report_costs},
 )

@@ -12,8 +12,9 @@ from holdfast.analysis.usage.prices import PriceTable, current_table
 from holdfast.analysis.usage.report import (
     GROUPS,
     Block,
+    Sum,
+    join_sums,
     price_notes,
-    sum_all_records,
     sum_as_dict,
     sum_by_group,
     usage_blocks,
@@ -59,12 +60,14 @@ def report_costs(call: Call) -> dict[str, Any]:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
     records = list(read_records(call.reader, _parse_filters(call.args)))
     prices = current_table()
-    whole = sum_all_records(records, prices)
+    cells = _priced_cells(by, records, prices)
+    whole = join_sums("total", (one for models in cells.values() for one in models.values()))
     return {
         "by": by,
-        "groups": _cost_groups(by, records, prices, call.now),
-        "stacks": _by_model(by, records, prices) if call.args.get("stacks") and by in ("day", "month") else {},
+        "groups": _cost_groups(by, records, prices, cells, call.now),
+        "stacks": _stacks(cells) if call.args.get("stacks") else {},
         "total": sum_as_dict(whole),
+        "budget": call.settings.budget,
         "unpriced": sorted(whole.unpriced),
         "notes": price_notes([whole]),
     }
@@ -75,11 +78,23 @@ def _parse_filters(args: Mapping[str, Any]) -> CostFilters:
     return msgspec.convert(arguments, CostFilters, strict=False)
 
 
-def _cost_groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
+def _priced_cells(by: str, records: list[UsageRecord], prices: PriceTable) -> dict[str, dict[str, Sum]]:
+    """Each group by model. Every record is priced once."""
+    group = GROUPS.get(by, GROUPS["day"])
+    cells: dict[str, dict[str, Sum]] = {}
+    for one in sum_by_group(records, lambda record: f"{group(record)}\0{record.model}", prices):
+        name, _, model = one.group.partition("\0")
+        cells.setdefault(name, {})[model] = one
+    return cells
+
+
+def _cost_groups(
+    by: str, records: list[UsageRecord], prices: PriceTable, cells: dict[str, dict[str, Sum]], now: int
+) -> list[dict[str, Any]]:
     """Days, months and blocks by time; others by cost, highest first."""
     if by == "block":
         return [_block_fields(one, now) for one in usage_blocks(records, prices)]
-    groups = sum_by_group(records, GROUPS[by], prices)
+    groups = [join_sums(name, cells[name].values()) for name in sorted(cells)]
     if by not in ("day", "month"):
         groups.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
     if by not in ("session", "turn", "commit"):
@@ -90,14 +105,12 @@ def _cost_groups(by: str, records: list[UsageRecord], prices: PriceTable, now: i
     return [{**sum_as_dict(one), **_agents_and_projects(where[one.group])} for one in groups]
 
 
-def _by_model(by: str, records: list[UsageRecord], prices: PriceTable) -> dict[str, dict[str, int]]:
-    stacks: dict[str, dict[str, int]] = {}
-    for model in sorted({record.model for record in records}):
-        of_model = [record for record in records if record.model == model]
-        for one in sum_by_group(of_model, GROUPS[by], prices):
-            if one.cost:
-                stacks.setdefault(one.group, {})[model] = one.cost
-    return stacks
+def _stacks(cells: dict[str, dict[str, Sum]]) -> dict[str, dict[str, int]]:
+    return {
+        name: stack
+        for name, models in cells.items()
+        if (stack := {m: one.cost for m, one in models.items() if one.cost})
+    }
 
 
 def _agents_and_projects(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:

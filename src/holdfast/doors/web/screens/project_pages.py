@@ -261,6 +261,8 @@ GROUPINGS = (
 RANGES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("all", "Everything"))
 MOST_ROWS = 200
 MOST_DAYS = 120
+DAYS_OF_MONTH = 30
+"""Of a budget for a month, the share of a day."""
 MICRO = 1_000_000
 BY_TIME = frozenset(("day", "month", "block"))
 
@@ -283,6 +285,7 @@ def cost_page(visit: Visit) -> dict[str, Any]:
         "today": _total_since(visit, _start_of_range("1")),
         "month": _total_since(visit, _start_of_month()),
         "notes": report["notes"],
+        "budget": report["budget"],
         "by": by,
         "title": dict(GROUPINGS)[by],
         "span": span,
@@ -307,10 +310,20 @@ def _cost_chart(visit: Visit, by: str, span: str, report: dict[str, Any]) -> dic
     last = max(days) if span == "all" else max(*days, datetime.now().date())
     labels = [f"{min(days) + timedelta(n)}" for n in range((last - min(days)).days + 1)]
     if len(labels) > MOST_DAYS:
-        stacks = _cost_report(visit, "month", span)["stacks"]
+        stacks = _by_month(stacks)
         labels = sorted(stacks)
     dollars = {label: {model: cost / MICRO for model, cost in column.items()} for label, column in stacks.items()}
-    return stacked_bars(labels, dollars, lambda value: f"${value:,.2f}" if 0 < value < 10 else f"${value:,.0f}")
+    budget = report["budget"] if len(labels[0]) == len("2026-11") else report["budget"] / DAYS_OF_MONTH
+    return stacked_bars(labels, dollars, lambda value: f"${value:,.2f}" if 0 < value < 10 else f"${value:,.0f}", budget)
+
+
+def _by_month(stacks: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    months: dict[str, dict[str, int]] = {}
+    for day, column in stacks.items():
+        month = months.setdefault(day[: len("2026-11")], {})
+        for model, cost in column.items():
+            month[model] = month.get(model, 0) + cost
+    return months
 
 
 def cost_row(by: str, group: dict[str, Any], most: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The pages about sessions: live ones, all of them, one of them, one event, a day's activity."""
 
 import bisect
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -55,20 +55,20 @@ COLUMNS = (
     ("tools", "Tools", "n"), ("failed", "Failed", "n"), ("", "Denied", "n"), ("tokens", "Tokens", "n"), ("cost", "Cost", "n"),
 )  # fmt: skip
 SESSIONS_RANGES = (("", "Any time"), ("1", "Today"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"))
-CHOSEN = ("project", "agent", "state", "branch", "model", "text", "days", "tokens", "cost", "sort", "reverse")
+CHOSEN = ("project", "agent", "state", "branch", "model", "text", "days", "day", "tokens", "cost", "sort", "reverse")
 MICRO = 1_000_000
 
 
 def sessions_page(visit: Visit) -> dict[str, Any]:
     chosen = {name: visit.query.get(name, "") for name in CHOSEN}
-    costs = _costs(visit, of=visit.client)
+    # Only an order or a limit needs the cost of every session.
+    costs = _costs(visit, of=visit.client) if chosen["sort"] == "cost" or chosen["cost"] else {}
     offset = visit.number("offset")
     answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
-    day = ""
+    group = ""
     for row in answer["sessions"]:
-        # Grouped by day where the order is that of time.
-        row["day"] = _day_of(row["at"], answer["now"]) if not chosen["sort"] or chosen["sort"] == "last" else ""
-        row["begins_day"], day = row["day"] != day, row["day"]
+        row["group"] = _group_of(row, chosen["sort"], answer["now"])
+        row["begins_group"], group = row["group"] != group, row["group"]
         row["cost"] = format_known_cost(row["cost"], row["unpriced"])
     return {
         "told": answer,
@@ -84,6 +84,13 @@ def sessions_page(visit: Visit) -> dict[str, Any]:
     }
 
 
+def _group_of(row: dict[str, Any], sort: str, now: int) -> str:
+    """By day where the order is that of time, by project where it is theirs."""
+    if sort == "project":
+        return str(row["project"] or "no project")
+    return _day_of(row["at"], now) if sort in ("", "last") else ""
+
+
 def _day_of(at: int, now: int) -> str:
     day, today = (datetime.fromtimestamp(one / 1000).date() for one in (at, now))
     names = {0: "Today", 1: "Yesterday"}
@@ -92,14 +99,27 @@ def _day_of(at: int, now: int) -> str:
 
 def _table_arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
     named = {name: chosen[name] for name in ("project", "agent", "state", "branch", "model", "text")}
+    first, last = _ends_of_day(chosen["day"])
     return {
         **named,
-        "since": _start_of_days(chosen["days"]),
+        "since": first or _start_of_days(chosen["days"]),
+        "until": last,
         "min_tokens": visit.number("tokens"),
         "min_cost": visit.number("cost") * MICRO,
         "sort": chosen["sort"] or "last",
         "reverse": bool(chosen["reverse"]),
     }
+
+
+def _ends_of_day(day: str) -> tuple[int, int]:
+    """First and last millisecond of a local day (2026-11-03) or month (2026-11); zeros for what is neither."""
+    try:
+        first = datetime.fromisoformat(day if len(day) > len("2026-11") else f"{day}-01")
+    except ValueError:
+        return 0, 0
+    after = first + timedelta(days=1 if len(day) > len("2026-11") else 31)
+    after = after if len(day) > len("2026-11") else after.replace(day=1)
+    return int(first.timestamp() * 1000), int(after.timestamp() * 1000) - 1
 
 
 def _start_of_days(days: str) -> int:
@@ -315,13 +335,17 @@ EVENT_SCREEN = Screen(name="event", title="Event", path="/event/{seq}", page=eve
 WEEKS = 53
 MEASURES = (("ms", "Time"), ("tokens", "Tokens"), ("tools", "Tool calls"), ("turns", "Turns"))
 LEVELS = 4
-ACTIVITY_RANGES = (7, 30, 90)
+ACTIVITY_RANGES = (7, 30, 90, 365)
 
 
 def activity_page(visit: Visit) -> dict[str, Any]:
     measure = next((name for name, _ in MEASURES if name == visit.query.get("by")), "ms")
     span = next((n for n in ACTIVITY_RANGES if str(n) == visit.query.get("days")), 30)
     activity = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
+    if not activity["rows"] and "days" not in visit.query:
+        # An imported history may be older: it is shown rather than an empty page.
+        span = ACTIVITY_RANGES[-1]
+        activity = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
     return {
         "today": activity["today"],
         "heat": heat_map(activity["days"], measure),

@@ -12,3 +12,4 @@ listenToActs();
 listenToPalette();
 followLog();
 notifyWhenHidden();
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // On a phone the menu is one line.
