@@ -83,7 +83,7 @@ PROGRAMS = {
         Program("eslint", "eslint", "10.14.0", "eslint", only_in_campaigns=True),
         Program("sprintf-js", "sprintf-js", "1.0.3", "sprintf-js/package.json"),
         Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
-        Program("lighthouse", "lighthouse", "13.5.0", "lighthouse"),
+        Program("lighthouse", "lighthouse", "12.8.2", "lighthouse"),
     )
 }
 

@@ -111,7 +111,7 @@ def _whole_page(title: str, body: str, head: str = "") -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{_escape_text(title)}</title>'
-        f"<style>{document_style()}{STYLE}</style></head><body>{body}</body></html>"
+        f"<style>{document_style()}{STYLE}</style></head><body><main>{body}</main></body></html>"
     )
 
 

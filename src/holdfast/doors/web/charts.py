@@ -42,15 +42,11 @@ def _labels_of_axis(labels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def short_day(label: str) -> str:
-    """`2026-11-03` as `3 Nov`, `2026-11` as `Nov 2026`."""
-    try:
-        return (
-            f"{date.fromisoformat(label):%-d %b}"
-            if len(label) > len("2026-11")
-            else f"{date.fromisoformat(label + '-01'):%b %Y}"
-        )
-    except ValueError:
-        return label
+    """`2026-11-03` as `3 Nov`, `2026-11` as `Nov`, the first month of a year with the year."""
+    if len(label) > len("2026-11"):
+        return f"{date.fromisoformat(label):%-d %b}"
+    month = date.fromisoformat(f"{label}-01")
+    return f"{month:%b %Y}" if month.month == 1 else f"{month:%b}"
 
 
 def axis_top(most: float) -> float:

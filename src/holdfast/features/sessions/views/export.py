@@ -138,7 +138,7 @@ def begin_html(session: Session, figures: Figures, summary: str) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<meta name="viewport" content="width=device-width"><style>{document_style()}</style></head>\n<body><h1>{title}</h1>\n'
+        f'<meta name="viewport" content="width=device-width"><style>{document_style()}</style></head>\n<body><main><h1>{title}</h1>\n'
         f'<dl class="card">{listed}</dl>\n<h2>Summary</h2>\n<pre>{escape(summary)}</pre>\n<h2>Timeline</h2>\n'
     )
 
@@ -148,7 +148,7 @@ def html_rows(rows: Iterable[Row]) -> str:
 
 
 def end_html() -> str:
-    return "</body></html>\n"
+    return "</main></body></html>\n"
 
 
 def _html_row(row: Row) -> str:
