@@ -32,7 +32,7 @@ def test_many_series_are_the_largest_and_the_rest() -> None:
 def test_labels_stand_under_their_bars_with_the_first_and_the_last() -> None:
     days = [f"{date(2026, 1, 1) + timedelta(n)}" for n in range(42)]
     labels = stacked_bars(days, {}, str)["labels"]
-    assert (labels[0]["text"], labels[-1]["text"], len(labels)) == ("1 Jan", "11 Feb", 6)
+    assert (labels[0]["text"], labels[-1]["text"], len(labels)) == ("1 Jan", "11 Feb", 5)
     assert labels[0]["x"] == pytest.approx(100 / 84, abs=0.01)
     months = stacked_bars(["2025-12", "2026-01", "2026-02"], {}, str)["labels"]
     assert [one["text"] for one in months] == ["Dec", "Jan 2026", "Feb"]

@@ -10,7 +10,7 @@ MOST_SERIES = 5
 """Colours in the style sheet; the rest is one more series."""
 REST = "others"
 STEPS = (1, 2, 2.5, 5, 10)
-MOST_LABELS = 6
+MOST_LABELS = 5
 
 
 def stacked_bars(

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused, HoldfastError
-from holdfast.core.times import DAY, format_duration
+from holdfast.core.times import DAY, HOUR
 from holdfast.doors.web import overview_shapes, session_rows
 from holdfast.doors.web.cached import Cached
 from holdfast.doors.web.changes import list_changes
@@ -360,8 +360,9 @@ def activity_page(visit: Visit) -> dict[str, Any]:
 
 
 def _activity_chart(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
-    values = {day["day"]: {"": day[measure] or 0} for day in days}
-    shown = (lambda ms: format_duration(int(ms))) if measure == "ms" else (lambda n: f"{n:,.0f}")
+    unit = HOUR if measure == "ms" else 1
+    values = {day["day"]: {"": (day[measure] or 0) / unit} for day in days}
+    shown = (lambda hours: f"{hours:,.3g} h") if measure == "ms" else (lambda n: f"{n:,.0f}")
     return stacked_bars(list(values), values, shown)
 
 
