@@ -47,9 +47,9 @@ def _task_sentence(document: Mapping[str, Any], open_tasks: int) -> str:
 
 def _activity_sentence(document: Mapping[str, Any]) -> str:
     activity = document.get("WORK_CONTEXT", {}).get("current_activity", {})
-    if activity.get("status") in (None, "idle"):
-        return "No agent works on it now."
-    return f"An agent is at work: {str(activity.get('type', '')).replace('_', ' ')}."
+    if activity.get("status") != "in_progress":
+        return "Nothing is going on in it now."
+    return f"Work is going on: {str(activity.get('type', '')).replace('_', ' ')}."
 
 
 def change_sentences(differences: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -56,7 +56,7 @@ def test_the_state_is_four_sentences() -> None:
         "On branch main, 1 file is uncommitted (2 ahead of its remote).",
         "The tests fail: 11 passed, 1 failed.",
         "One task is open; first: Fix the tax.",
-        "No agent works on it now.",
+        "Nothing is going on in it now.",
     ]
 
 

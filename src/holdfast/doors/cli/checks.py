@@ -81,7 +81,7 @@ def _run_line(run: dict[str, Any]) -> str:
     folder = "" if run["dir"] in ("", ".") else f" in {run['dir']}"
     what = f"{run['runner']}{folder}{where}: {run['verdict']}{counts}{state}"
     command = render.clean_line(run["command"], 60)
-    return f"{run['seq']:>6}  {render.clock_time(run['at'])}  {render.clean_line(what, 200)}  [{who}]  {command}"
+    return f"{run['seq']:>6}  {render.short_time(run['at'])}  {render.clean_line(what, 200)}  [{who}]  {command}"
 
 
 def _show_run(run: dict[str, Any]) -> None:

@@ -264,7 +264,7 @@ def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")],
     answer = answered.view(json, "gates.explain", **_caller_context(seq=seq))
     what = answer["what"] if isinstance(answer["what"], str) else ", ".join(answer["what"])
     render.out.print(
-        f"{answer['seq']}  {render.clock_time(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean_line(what, 100)}"
+        f"{answer['seq']}  {render.short_time(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean_line(what, 100)}"
     )
     render.say(f"answer then: {answer['verdict']}", "bold")
     for reason in (*answer["reasons"], *answer["notices"]):

@@ -241,7 +241,7 @@ def injected(
     """Show what was injected from memory, word for word."""
     answer = answered.view(json, "memory.injected", session=session, limit=limit, everywhere=everywhere)
     for one in answer["injected"]:
-        head = f"{render.clock_time(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
+        head = f"{render.short_time(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
         render.hint(render.clean_line(f"{head}, {one['tokens']} tokens"))
         for words in one["text"].split("\n"):
             render.out.print(Text("  ") + _clean_text(words))

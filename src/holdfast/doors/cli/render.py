@@ -132,6 +132,12 @@ def clock_time(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 
 
+def short_time(at_ms: int) -> str:
+    """The clock, of another day with its date."""
+    is_today = time.localtime(at_ms / 1000)[:3] == time.localtime()[:3]
+    return clock_time(at_ms) if is_today else time.strftime("%d %b %H:%M", time.localtime(at_ms / 1000))
+
+
 def day_and_clock(at_ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
 
@@ -188,7 +194,7 @@ def plain_table(*columns: str) -> Table:
 
 def event_line(event: dict[str, Any]) -> Text:
     kind = event["kind"]
-    line = Text(f"{event['seq']:>6}  {clock_time(event['at'])}  ", style="dim")
+    line = Text(f"{event['seq']:>6}  {short_time(event['at'])}  ", style="dim")
     line.append(f"{kind:<20} ", style=STYLES.get(kind.partition(".")[0], ""))
     line.append(f"{clean_line(session_alias(event['session'])):<8}  ", style="dim")
     line.append(clean_line(event_headline(event), 100))

@@ -170,7 +170,7 @@ def show(
     render.out.print()
     table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
     for turn in answer["turns"]:
-        when, how = render.clock_time(turn["at"]), turn["how"] or "open"
+        when, how = render.short_time(turn["at"]), turn["how"] or "open"
         spent = (_count_text(turn["total_tokens"]), format_known_cost(turn["cost"], turn["unpriced"]))
         counts = (str(turn["tools"]), str(turn["failed"]), *spent)
         table.add_row(

@@ -312,13 +312,15 @@ def wanted_session(call: Call) -> Session:
 
 
 def find_session(reader: Reader, session_id: str) -> Session:
-    """The full id, else the one that begins like it, else the alias shown in lists."""
+    """The full id, else the one that begins like it, else the one whose alias, as lists show it, does."""
     exact = SESSION.load(reader, session_id)
     if exact:
         return exact
     found = SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)
     if not found:
-        found = [row for row in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(row[0]) == session_id]
+        found = [
+            row for row in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(row[0]).startswith(session_id)
+        ]
     if len(found) == 1:
         return found[0][1]
     wanted = repr(one_line(session_id, 80))
