@@ -73,7 +73,7 @@ def problem(root: Any, line: str) -> str:
 
 
 def _options(command: Any) -> set[str]:
-    return {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+    return {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -4,6 +4,7 @@ compactions, kills, resumed sessions, hooks out of order or twice, clocks that a
 `HOLDFAST_EXPLORE=1` tries many more of them.
 """
 
+import dataclasses
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from holdfast.core.times import format_duration
 from holdfast.doors.mcp.context import Caller, Context
 from holdfast.doors.mcp.resources import timeline_lines
 from holdfast.features import cost
+from holdfast.features.cost.settings import CostSettings
 
 from .story import an
 from .test_timelines import PARTS, SESSION, Recorder, Script
@@ -254,7 +256,7 @@ def check_money(house: Recorder, show: dict[str, Any]) -> None:
     """Every grouping adds up to the session's own figures, and so do its turns with what no turn is known for."""
     by_turn = [turn["cost"] for turn in show["turns"] if turn["cost"] is not None]
     for by in GROUPINGS:
-        report = cost.FEATURE.views["report"](house.call(by=by))
+        report = cost.FEATURE.views["report"](dataclasses.replace(house.call(by=by), settings=CostSettings()))
         groups = report["groups"]
         assert sum(group["tokens"]["total"] or 0 for group in groups) == (show["total_tokens"] or 0), by
         priced = [group["cost_micro_dollars"] for group in groups if group["cost_micro_dollars"] is not None]
