@@ -79,8 +79,8 @@ export class Zoom {
   label() {
     const points = pointsOf(this.blockInView());
     if (!points.length) return;
-    const day = points.at(-1)[1] - points[0][1] > 86400000;
-    [0, 0.5, 1].forEach((at, n) => { this.times.children[n].textContent = clock(timeAt(points, ((this.pan + at) / this.factor) * 1000), day); });
+    const times = [0, 0.5, 1].map((at) => timeAt(points, ((this.pan + at) / this.factor) * 1000));
+    times.forEach((at, n) => { this.times.children[n].textContent = clock(at, times[2] - times[0]); });
   }
 
   blockInView() {
@@ -110,8 +110,10 @@ function timeAt(points, x) {
 }
 
 const two = (n) => String(n).padStart(2, "0");
-function clock(at, withDay) {
+// As exact as the stretch in view asks for.
+function clock(at, stretch) {
   const time = new Date(at);
   const words = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
-  return withDay ? `${time.getMonth() + 1}-${two(time.getDate())} ${words.slice(0, 5)}` : words;
+  if (stretch > 86400000) return `${time.getMonth() + 1}-${two(time.getDate())} ${words.slice(0, 5)}`;
+  return stretch < 10000 ? `${words}.${String(time.getMilliseconds()).padStart(3, "0").slice(0, 2)}` : words;
 }
