@@ -83,10 +83,12 @@ export class Zoom {
     times.forEach((at, n) => { this.times.children[n].textContent = clock(at, times[2] - times[0]); });
   }
 
+  // The block that takes most of the view.
   blockInView() {
-    const top = this.scroller.scrollTop + 60;
-    const turn = this.tree.turns.slice(this.tree.turnAt(top)).find((one) => one.open && one.blocks.some((block) => block.element));
-    return (turn?.blocks.findLast((block) => block.element && block.top <= top) ?? turn?.blocks.find((block) => block.element))?.element;
+    const top = this.scroller.scrollTop, bottom = top + this.scroller.clientHeight;
+    const seen = (block) => Math.min(bottom, block.top + block.height) - Math.max(top, block.top);
+    const blocks = this.tree.turns.filter((turn) => turn.open && turn.top < bottom && turn.bottom > top).flatMap((turn) => turn.blocks);
+    return blocks.filter((block) => block.element).sort((one, other) => seen(other) - seen(one))[0]?.element;
   }
 }
 
