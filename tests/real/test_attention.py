@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from holdfast.features.attention.suggestions import Question, rules_of
 from tests.kit import World, wait_until
 
 from .claude import ClaudeCode
@@ -97,3 +98,29 @@ def test_codex_waits_only_as_long_as_the_person_set(held: World, codex: Codex, m
         assert need["text"] == "touch made.txt"
         held.cli("notify", "answer", str(need["id"]), "allow")
         wait_until((codex.project / "made.txt").exists, "the command ran")
+
+
+def test_a_proposed_edit_rule_ends_questions_in_its_folder_only(claude: ClaudeCode, model: ModelServer) -> None:
+    """Neither `..` nor a link leads out of it."""
+    source, outside = claude.project / "src", claude.project.parent / "outside"
+    source.mkdir()
+    outside.mkdir()
+    (source / "link").symlink_to(outside)
+    rule = rules_of(Question(paths=(f"{source}/a.py",), project=str(claude.project), root=str(claude.project)))
+    settings = claude.home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "permissions": {"allow": rule}}))
+
+    def write(path: str) -> list[object]:
+        return [call("Write", file_path=path, content="new\n"), text("WRITTEN")]
+
+    model.script(write(f"{source}/a.py"))
+    with claude.tui("--permission-mode", "default") as tui:
+        tui.type("write it")
+        tui.wait_for("WRITTEN")
+        assert (source / "a.py").read_text() == "new\n"
+        for path in (f"{source}/../Makefile", f"{source}/link/new.txt"):
+            model.script(write(path))
+            tui.type("and this")
+            tui.answer("Do you want to", "Escape")
+            tui.wait_gone("Do you want to")
+        assert not (claude.project / "Makefile").exists() and not list(outside.iterdir())
