@@ -11,6 +11,7 @@ from tests.kit import World, wait_until
 from .claude import ClaudeCode
 from .codex import Codex
 from .model_server import ModelServer, call, text
+from .opencode import OpenCode
 
 pytestmark = pytest.mark.real
 DIALOG = "Do you want to proceed"
@@ -124,3 +125,31 @@ def test_a_proposed_edit_rule_ends_questions_in_its_folder_only(claude: ClaudeCo
             tui.answer("Do you want to", "Escape")
             tui.wait_gone("Do you want to")
         assert not (claude.project / "Makefile").exists() and not list(outside.iterdir())
+
+
+def test_opencode_is_answered_beside_its_dialog(held: World, opencode: OpenCode, model: ModelServer) -> None:
+    opencode.env |= {name: held.env[name] for name in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.cli("install", "--agent", "opencode", HOME=str(opencode.home))
+    settings = opencode.home / ".config" / "opencode" / "opencode.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "permission": {"bash": "ask"}}))
+    dialog = "Permission required"
+    with opencode.tui() as tui:
+        for verdict, name in (("allow", "allowed.txt"), ("deny", "denied.txt")):
+            model.script([call("bash", command=f"touch {name}", description="x"), text(f"END-{verdict}")])
+            tui.type(f"make {name}")
+            tui.wait_for(dialog)
+            need = waiting_need(held, "permission")
+            assert need["text"] == f"touch {name}"
+            held.cli("notify", "answer", str(need["id"]), verdict, *(["not yet"] if verdict == "deny" else []))
+            tui.wait_gone(dialog)
+            tui.wait_for(f"END-{verdict}")
+            assert (opencode.project / name).exists() == (verdict == "allow")
+        assert model.saw("not yet", "main")
+
+        model.script([call("bash", command="touch here.txt", description="x"), text("END-here")])
+        tui.type("make here.txt")
+        tui.wait_for(dialog)
+        need = waiting_need(held, "permission")
+        tui.answer(dialog, "Enter")
+        tui.wait_for("END-here")
+        assert "settled" in held.cli("notify", "answer", str(need["id"]), "deny", code=1)
