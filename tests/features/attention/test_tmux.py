@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.job import run_briefly
+from holdfast.core.machine import environment_of
 from holdfast.features.attention.channels import NotSent, notice_codes, send
-from holdfast.features.attention.looking import tmux
+from holdfast.features.attention.looking import terminal_of, tmux
 from holdfast.features.attention.settings import AttentionSettings
 from tests.features.attention.test_channels import MESSAGE
 from tests.kit import alive, needs, wait_until
@@ -69,12 +70,15 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def pane_process(server: str, command: str = "cat") -> int:
-    def found() -> list[str]:
-        return tmux(server, "list-panes", "-a", "-F", "#{pane_current_command} #{pane_pid}").split()
+def pane_process(server: str) -> int:
+    """Of the first pane, once its program runs: tmux names it a moment before."""
 
-    wait_until(lambda: found()[:1] == [command], f"{command} runs in tmux")
-    return int(found()[1])
+    def found() -> int:
+        pid = int((tmux(server, "list-panes", "-a", "-F", "#{pane_pid}").split() or ["0"])[0])
+        return pid if "TMUX_PANE" in environment_of(pid) and terminal_of(pid) else 0
+
+    wait_until(lambda: found() > 0, "a program runs in tmux")
+    return found()
 
 
 def notify(pid: int) -> None:
