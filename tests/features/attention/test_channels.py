@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.core.attention import Need
 from holdfast.core.job import run_briefly
+from holdfast.features.attention import channels
 from holdfast.features.attention.channels import Message, NotSent, notice_codes, send, write_terminal
 from holdfast.features.attention.settings import AttentionSettings, Mail
 from tests.factories import NOON
@@ -51,6 +52,22 @@ def test_a_refusal_or_a_redirect_is_not_sent_and_leads_nowhere(status: int):
         with pytest.raises(NotSent):
             send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
         assert [path for path, _, _ in got.requests] == ["/hook"]
+
+
+def test_a_receiver_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(channels, "HTTP_S", 0.2)
+    with http_receiver() as got:
+        got.hangs.clear()
+        with pytest.raises(NotSent, match="timed out"):
+            send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
+
+
+def test_a_redirect_to_a_private_address_is_never_followed():
+    with http_receiver() as inside, http_receiver() as got:
+        got.status["/hook"], got.location = 302, inside.address("/latest/meta-data")
+        with pytest.raises(NotSent, match="redirect"):
+            send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
+        assert (len(got.requests), inside.requests) == (1, [])
 
 
 def test_ntfy_and_chat_get_what_they_read():
