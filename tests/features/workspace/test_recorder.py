@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
+from holdfast.features.workspace.git_files import Place, head_objects
 from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.observe import Workspace
 from holdfast.features.workspace.recorder import Recorder
@@ -51,6 +52,14 @@ def watched(recorder: Recorder, repo: Path, **settings: object) -> WatchedRoot:
     recorder.drain(root)
     assert root.current, root.problem
     return root
+
+
+def test_git_is_asked_for_these_files_and_no_others(repo: Path) -> None:
+    (repo / "src" / "deep" / "d").write_text("d\n")
+    sh(repo, f"git add -A && {GIT} commit -qm second")
+    # A folder that became a symlink is asked for too, and git then names everything below it.
+    asked = ["src", "src/b", "src/deep/c"]
+    assert sorted(head_objects(Place(str(repo), str(repo / ".git")), asked)) == ["src/b", "src/deep/c"]
 
 
 def test_whoever_asks_first_all_get_the_same_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,12 +253,14 @@ def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") ->
         ran = run_briefly(argv, cwd=where, env=environment, timeout=GIT_S)
     except OSError:
         return {}
-    tracked = {}
+    tracked, asked = {}, set(paths)
     for entry in ran.out.split(b"\0")[:-1] if ran.code == 0 else ():
         facts, _, name = entry.partition(b"\t")
         mode, kind, oid = facts.split(b" ")
-        if kind == b"blob":
-            tracked[os.fsdecode(name)] = Tracked(int(mode, 8), oid.decode())
+        path = os.fsdecode(name)
+        # Asked for a folder and for a file below it, git names other files of the folder too.
+        if kind == b"blob" and (not asked or path in asked):
+            tracked[path] = Tracked(int(mode, 8), oid.decode())
     return tracked
 
 
