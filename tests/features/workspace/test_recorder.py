@@ -312,3 +312,26 @@ def test_each_line_belongs_to_whom_it_was_written_by(recorder: Recorder, repo: P
 def numbers_in(ranges: str) -> list[int]:
     ends = [(one.split("-")[0], one.split("-")[-1]) for one in ranges.split(", ") if one]
     return [number for first, last in ends for number in range(int(first), int(last) + 1)]
+
+
+def test_a_sparse_checkout_and_a_submodule_are_not_taken_for_losses(recorder: Recorder, repo: Path) -> None:
+    sh(repo.parent, f"git init -q other && cd other && echo o > o && git add o && {GIT} commit -qm o")
+    sh(repo, f"git -c protocol.file.allow=always submodule --quiet add ../other sub && {GIT} commit -qm sub")
+    sh(repo, "git sparse-checkout set --no-cone /a /sub")
+    root = watched(recorder, repo)
+    (repo / "sub" / "o").write_text("changed in the submodule\n")
+    (repo / "a").write_text("changed\n")
+    assert not (repo / "src" / "b").exists()
+    assert sorted(changes(recorder, root)) == ["a"]
+    sh(repo, "git sparse-checkout disable")
+    changes(recorder, root)
+    (repo / "src" / "b").unlink()
+    assert changes(recorder, root)["src/b"].before.startswith("git:")
+
+
+def test_a_file_above_the_limit_is_named_and_not_read(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo, max_file_mb=1)
+    with (repo / "disk.img").open("wb") as file:
+        file.truncate(2 << 30)  # Takes no space on the disk.
+    assert changes(recorder, root)["disk.img"].after == UNKEPT
+    assert root.notes == {"disk.img": "larger than 1 MB"}
