@@ -46,7 +46,8 @@ def _one(world: World, number: int, figures: dict[str, int]) -> None:
         figures["bytes"] += sum(len(content) for _, content in history.before.values())
     figures["kills"] += history.kills
     figures["late"] += history.late
-    shutil.rmtree(history.main)
+    # Files of the session may be written meanwhile; what is left is in nobody's way.
+    shutil.rmtree(history.main, ignore_errors=True)
 
 
 class History:

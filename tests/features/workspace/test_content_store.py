@@ -93,6 +93,19 @@ def test_erasing_a_project_forgets_its_files(tmp_path: Path) -> None:
     assert (store.files("/p"), list(store.files("/p2"))) == ({}, ["a"])
 
 
+def test_erasing_a_project_takes_versions_that_were_replaced_long_ago(tmp_path: Path) -> None:
+    store = ContentStore(tmp_path)
+    old, new, shared = (store.put(content, "", 1) for content in (b"old", b"new", b"shared"))
+    with store.transaction():
+        for root, before, after in (("/p/x", old, new), ("/p", new, shared), ("/q", shared, old[:0])):
+            store.add_change(root, "a", Seen(before, 0o100644), Seen(after, 0o100644), 1, "")
+    store.told(row.seq for row in store.changes())
+    store.erase(lambda _content: False, ["/p"])
+    assert [store.get(name) for name in (old, new, shared)] == [None, None, b"shared"]
+    store.keep_bounds(now=10, days=7, most_bytes=0)
+    assert store._rows("select * from versions") == []
+
+
 def test_contents_are_encrypted_if_bodies_are(tmp_path: Path) -> None:
     wanted = False
     cipher = BodyCipher(lambda: wanted)

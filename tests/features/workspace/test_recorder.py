@@ -5,6 +5,7 @@ import random
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
 from holdfast.features.workspace.inotify import Inotify, Notice
+from holdfast.features.workspace.observe import Workspace
 from holdfast.features.workspace.recorder import Recorder
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import WatchedRoot
@@ -49,6 +51,22 @@ def watched(recorder: Recorder, repo: Path, **settings: object) -> WatchedRoot:
     recorder.drain(root)
     assert root.current, root.problem
     return root
+
+
+def test_whoever_asks_first_all_get_the_same_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def open_slowly(_state_dir: Path, _cipher: object) -> object:
+        made.append(object())
+        # Longer than another thread needs to see that there is none yet.
+        threading.Event().wait(0.05)
+        return made[-1]
+
+    monkeypatch.setattr("holdfast.features.workspace.observe.Recorder", open_slowly)
+    workspace = Workspace()
+    with ThreadPoolExecutor(8) as pool:
+        given = set(pool.map(lambda _: id(workspace.recorder(tmp_path)), range(8)))
+    assert (len(made), len(given)) == (1, 1)
 
 
 def changes(recorder: Recorder, root: WatchedRoot) -> dict[str, ChangeRow]:

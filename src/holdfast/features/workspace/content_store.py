@@ -39,6 +39,7 @@ create table if not exists changes(
   seq integer primary key autoincrement, root text not null, path text not null, before text not null,
   was integer not null, after text not null, mode integer not null, at integer not null, call text not null,
   owner text not null, since text not null);
+create table if not exists versions(id text not null, root text not null, primary key(id, root)) without rowid;
 create table if not exists writers(
   seq integer primary key autoincrement, root text not null, path text not null, id text not null, by text not null);
 create index if not exists writers_file on writers(root, path);
@@ -200,6 +201,11 @@ class ContentStore:
             return {path_of(root): path_of(shared) for root, shared in self._rows("select root, shared from roots")}
 
     def add_change(self, root: str, path: str, before: Seen, after: Seen, at: int, call: str) -> None:
+        # Whose folder a version is from, also when the change has long been told: an erasure asks for it.
+        self._db.executemany(
+            "insert or ignore into versions values(?,?)",
+            [(one.id, text_of(root)) for one in (before, after) if one.id and not one.id.startswith("git:")],
+        )
         self._db.execute(
             "insert into changes(root, path, before, was, after, mode, at, call, owner, since)"
             " values(?,?,?,?,?,?,?,?,?,coalesce((select value from marks where name='begun'), ''))",
@@ -296,7 +302,8 @@ class ContentStore:
                 for (child,) in children:
                     if child not in gone:
                         self._store_in_full(child)
-            self._db.executemany("delete from blobs where id=?", [(name,) for name in names])
+            for table in ("blobs", "versions"):
+                self._db.executemany(f"delete from {table} where id=?", [(name,) for name in names])
         return len(names)
 
     def _store_in_full(self, name: str) -> None:
@@ -344,13 +351,13 @@ class ContentStore:
         here = (project, f"{project}/")
         where = "(root = ?1 or substr(root, 1, length(?2)) = ?2)"
         rows = self._rows(
-            f"select id from files where {where} union select before from changes where {where}"
-            f" union select after from changes where {where}",
+            f"select id from files where {where} union select id from versions where {where}"
+            f" union select id from writers where {where}",
             here,
         )
-        for table in ("files", "changes", "writers", "roots"):
+        for table in ("files", "changes", "versions", "writers", "roots"):
             self._db.execute(f"delete from {table} where {where}", here)
-        kept = {row[0] for row in self._rows("select id from files")}
+        kept = {row[0] for row in self._rows("select id from files union select id from versions")}
         return [name for (name,) in rows if name not in kept]
 
 

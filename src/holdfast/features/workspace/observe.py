@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -44,13 +45,16 @@ class Workspace:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._state_dir = Path()
+        self._opening = threading.Lock()
 
     def recorder(self, state_dir: Path, cipher: Cipher | None = None) -> Recorder:
-        if self._recorder is None or self._state_dir != state_dir:
-            if self._recorder is not None:
-                self._recorder.close()
-            self._recorder, self._state_dir = Recorder(state_dir, cipher), state_dir
-        return self._recorder
+        # The first hook and the watcher ask at the same time: what one of them notes the other has to know.
+        with self._opening:
+            if self._recorder is None or self._state_dir != state_dir:
+                if self._recorder is not None:
+                    self._recorder.close()
+                self._recorder, self._state_dir = Recorder(state_dir, cipher), state_dir
+            return self._recorder
 
     # ── hooks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -33,7 +33,7 @@ IDLE_S, LIVE_S = 1.0, 3_600.0
 MOST_ROOTS, MOST_CALLS, MOST_WORKTREES = 30, 500, 10
 MAINTAIN_S = 600.0
 LOOKS = 4
-MOST_USED, MOST_NEWS = 5_000, 50
+MOST_USED, MOST_NEWS, MOST_LOSSES = 5_000, 50, 5
 MOST_EXACT = 12
 """Files whose lines are told apart before one call."""
 READ_MS = 2_000
@@ -72,7 +72,7 @@ class Recorder:
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
         self._users: dict[str, dict[str, None]] = {}
         self._news: dict[str, dict[str, str]] = {}
-        self._losses: dict[str, str] = {}
+        self._losses: dict[str, dict[str, None]] = {}
         self._closing: list[str] = []
         self._used: dict[str, float] = {}
         self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
@@ -288,14 +288,16 @@ class Recorder:
     def note_loss(self, session: str, text: str) -> None:
         if session:
             with self.lock:
-                self._losses[session] = text
+                told = self._losses.setdefault(session, {})
+                if len(told) < MOST_LOSSES:
+                    told[text] = None
 
     def has_loss(self, body: bytes) -> bool:
         return any(session.encode() in body for session in self._losses)
 
     def take_loss(self, session: str) -> str:
         with self.lock:
-            return self._losses.pop(session, "")
+            return "\n".join(self._losses.pop(session, ()))
 
     # ── draining ───────────────────────────────────────────────────────────────────────────────────────────────────
 
