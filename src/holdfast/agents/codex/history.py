@@ -10,6 +10,7 @@ from holdfast.agents import normalise, payload_reader
 from holdfast.agents.codex.attribution import typed_words
 from holdfast.agents.codex.hooks import PATCHED, TABLES
 from holdfast.agents.codex.transcript import (
+    GOES_ON,
     RESULTS,
     Line,
     Payload,
@@ -35,8 +36,6 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
-GOES_ON = "write_stdin"
-"""Asks about a command that runs, or types into it. Its end is the command's."""
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -87,6 +86,8 @@ class _Rollout(History):
         """Time and line of the last record."""
         self.running: dict[str, str] = {}
         """Calls whose command runs on after their first result, by the number of the process."""
+        self.is_asked = False
+        """Whether the turn has a prompt."""
         self.side = UsageSide(NAME, Position(""))
 
     def name_of(self, record: Line) -> str:
@@ -121,12 +122,13 @@ class _Rollout(History):
         yield from ()
 
     def _compacted(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
-        yield self.compacted(at, str(number), str(payload.message or ""))
+        # One that a person asks for has a turn of its own.
+        yield self.compacted(at, str(number), str(payload.message or ""), "auto" if self.is_asked else "")
 
     def _message(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
         kind, item = payload.type or "", normalise.mapping_or_empty(payload.item)
         if kind == "task_started":
-            self.turn = str(payload.turn_id or self.turn)
+            self.turn, self.is_asked = str(payload.turn_id or self.turn), False
         elif kind == "user_message" or item.get("type") == "UserMessage":
             yield self._prompt(str(payload.message or normalise.output_text(item.get("content"))), at, number)
         elif kind in ENDS:
@@ -135,6 +137,7 @@ class _Rollout(History):
             yield self.event(ended, at, str(number), **({"message": message} if message else {}))
 
     def _prompt(self, prompt: str, at: int, number: int) -> Event:
+        self.is_asked = True
         words = typed_words(prompt)
         synthetic: dict[str, Any] = {} if words or not prompt else {"synthetic": True}
         text = normalise.cap_text(words or prompt, normalise.PROMPT)
@@ -172,7 +175,7 @@ class _Rollout(History):
 
     def _went_on(self, payload: Payload, data: dict[str, Any], at: int, number: int) -> Iterator[Event]:
         """The end of the command that was asked about; as in hooks, asking is no call of its own."""
-        process = str(normalise.mapping_or_empty(data.get("input")).get("session_id"))
+        process = str(normalise.mapping_or_empty(data.get("input")).get("session_id", ""))
         if running_process(payload.output):
             return
         began = self.running.pop(process, "")
