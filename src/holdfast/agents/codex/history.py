@@ -88,6 +88,8 @@ class _Rollout(History):
         """Calls whose command runs on after their first result, by the number of the process."""
         self.is_asked = False
         """Whether the turn has a prompt."""
+        self.is_copy = False
+        """A fork begins with what its parent had so far."""
         self.side = UsageSide(NAME, Position(""))
 
     def name_of(self, record: Line) -> str:
@@ -98,7 +100,8 @@ class _Rollout(History):
         payload, at = record.payload or Payload(), parse_milliseconds(record.timestamp)
         if record.type == "session_meta" and not self.own:
             yield from self._meta(payload, at, number)
-        if self.session:
+        self._note_copy(record.type, payload)
+        if self.session and not self.is_copy:
             self.end = at, number
             if read := _READERS.get(record.type):
                 yield from read(self, payload, at, number)
@@ -116,6 +119,13 @@ class _Rollout(History):
         self.branch = str((payload.git and payload.git.branch) or "")
         if self.session:
             yield self.event("subagent.started" if self.lane else "session.started", at, str(number), source="import")
+
+    def _note_copy(self, kind: str, payload: Payload) -> None:
+        """Ids grow with time: a turn that is older than the rollout is its parent's."""
+        if kind == "session_meta" and self.own:
+            self.is_copy = session_name(payload.id) != self.own
+        elif kind == "turn_context" or payload.type == "task_started":
+            self.is_copy = self.is_copy and str(payload.turn_id or self.own) < self.own
 
     def _context(self, payload: Payload, _at: int, _number: int) -> Iterator[Event]:
         self.model, self.turn = str(payload.model or self.model), str(payload.turn_id or self.turn)
