@@ -232,3 +232,21 @@ def test_a_pull_request_of_the_session_is_kept(tmp_path: Path) -> None:
     links = [{"type": "pr-link", "prUrl": one, "prNumber": 5} for one in (url, "javascript:x", 7)]
     events = told(tmp_path, user("u1", "Open one"), works("a1"), *links)
     assert [(one.data["url"], one.session) for one in events if one.kind == "session.pull_request"] == [(url, "s")]
+
+
+def system(subtype: str, **more: Any) -> dict[str, Any]:
+    return {"type": "system", "subtype": subtype, "uuid": f"sys-{subtype}", **more}
+
+
+def test_a_turn_ends_when_claude_code_says_how_long_it_took(tmp_path: Path) -> None:
+    events = told(tmp_path, user("1", "go"), works("2"), system("turn_duration", durationMs=5_000), user("3", "on"))
+    (first, second) = [one for one in events if one.kind == "turn.ended"]
+    assert (first.at, first.data.message) == (1_000_000_000_002, "on it")
+    assert second.data.message == "", "the next turn has an end of its own"
+
+
+def test_a_compaction_has_its_trigger(tmp_path: Path) -> None:
+    for told_trigger, known in (("auto", "auto"), ("manual", "manual"), ({"odd": 1}, ""), (None, "")):
+        boundary = system("compact_boundary", compactMetadata={"trigger": told_trigger})
+        events = told(tmp_path, user("1", "go"), works("2"), boundary, user("3", "summed up", isCompactSummary=True))
+        assert [one.data.trigger for one in events if one.kind == "compact.ended"] == [known]
