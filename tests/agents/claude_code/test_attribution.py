@@ -239,10 +239,11 @@ def system(subtype: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_turn_ends_when_claude_code_says_how_long_it_took(tmp_path: Path) -> None:
-    events = told(tmp_path, user("1", "go"), works("2"), system("turn_duration", durationMs=5_000), user("3", "on"))
-    (first, second) = [one for one in events if one.kind == "turn.ended"]
-    assert (first.at, first.data.message) == (1_000_000_000_002, "on it")
-    assert second.data.message == "", "the next turn has an end of its own"
+    over = system("turn_duration", durationMs=5_000)
+    events = told(tmp_path, user("1", "go"), works("2"), over, {"type": "mode"}, user("3", "on"), works("4"))
+    first, second = [one for one in events if one.kind == "turn.ended"]
+    assert (first.at - events[0].at, first.data.message) == (2_000, "on it")
+    assert second.at > first.at and second.data.turn != first.data.turn
 
 
 def test_a_compaction_has_its_trigger(tmp_path: Path) -> None:
