@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import psutil
 
 from tests.bench.figures import fact, figure, heading
 from tests.bench.real_sessions import VARIABLE
-from tests.kit import World
+from tests.kit import BIN, World
 
 MEGABYTES = 60
 SOURCES = Path(tempfile.__file__).parent
@@ -56,7 +57,8 @@ def import_real_ones() -> None:
         daemon = psutil.Process(world.start())
         try:
             busy = processor_seconds(daemon)
-            told = world.json("import", "claude-code", "codex")
+            ran = [BIN / "holdfast", "import", "claude-code", "codex", "--json"]
+            told = json.loads(subprocess.check_output(ran, env=world.env, cwd=world.project).splitlines()[-1])["data"]
             wait_until_idle(daemon)
             busy = processor_seconds(daemon) - busy
             sessions = len(world.view("sessions.list", all=True, limit=100_000)["sessions"])

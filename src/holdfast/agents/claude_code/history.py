@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.agents import normalise, payload_reader
 from holdfast.agents.claude_code.attribution import (
+    APPROVED_PLAN,
     CAVEATS,
     CONTINUED,
     INTERRUPTED,
@@ -32,7 +33,7 @@ from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
-from holdfast.core.kinds.agent_events import PermissionDenied, PromptSubmitted
+from holdfast.core.kinds.agent_events import PLAN, PermissionDenied, PromptSubmitted
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
@@ -284,6 +285,8 @@ class _Transcript:
         data: dict[str, Any] = {"prompt": normalise.cap_text(prompt, normalise.PROMPT)}
         if synthetic:
             data["synthetic"] = True
+        elif prompt.startswith(APPROVED_PLAN):
+            data["source"] = PLAN
         yield self._event(record, "prompt.submitted", n, **data)
 
     def _assistant(self, record: Line, parts: list[Any]) -> Iterator[Event]:
