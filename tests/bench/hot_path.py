@@ -16,6 +16,7 @@ from holdfast.core.machine import look_up_process
 from holdfast.core.times import now_ms
 from holdfast.daemon.ingest.log import Log
 from holdfast.daemon.service import Daemon
+from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.paths import Paths
 from tests.bench.figures import fact, figure, heading
 from tests.kit import World, git
@@ -57,6 +58,8 @@ def count_calls(tool: dict[str, Any]) -> Counter[Site]:
             _handle(daemon, project, "UserPromptSubmit", {"prompt": "go on"})
             for _ in range(ROUNDS):
                 _handle(daemon, project, "PreToolUse", {**tool, "tool_use_id": delivery_key()})
+                # No thread does it here: the watcher is current, as it is in a daemon.
+                WORKSPACE.recorder(daemon.paths.state)._scan_wanted()
             counted = Counter[Site]()
             delivery = _delivery(project, "PreToolUse", {**tool, "tool_use_id": delivery_key()})
             _count_into(counted)

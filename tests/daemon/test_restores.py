@@ -86,6 +86,27 @@ def test_a_restore_is_an_event_that_names_what_it_took_away_and_status_says_it(w
     assert len(world.events(kinds=("store.restored",))) == 2
 
 
+def test_the_log_proves_itself_after_going_forth_and_back_between_two_backups(world: World) -> None:
+    agent = world.session("s1")
+    agent.start()
+    early = Path(world.json("backup")["path"]).name
+    for number in range(5):
+        agent.prompt(f"prompt {number}")
+    world.cli("daemon", "stop")
+    late = Path(world.json("backup")["path"]).name
+    world.cli("restore", early, "--yes")
+    agent.prompt("only in the log that is left again")
+    world.cli("daemon", "stop")  # Notes the head: it lies before the end of the later backup, and in another log.
+    agent.prompt("once more")
+    world.cli("restore", late, "--yes")
+    events = world.events(kinds=("store.restored",))
+    assert [event.data.shared_head for event in events] == [events[0].data.backup_head] * 2
+    assert min(event.data.lost for event in events) > 0
+    checked = world.json("verify")
+    assert checked["good"], checked
+    assert checked["chain"]["restored_heads"] > 0
+
+
 def test_a_torn_line_of_the_record_hides_no_other(tmp_path: Path) -> None:
     path = tmp_path / "restores"
     note_restore(path, Restore(1, StoreRestored(backup="a", asked=True)))

@@ -82,6 +82,8 @@ PROGRAMS = {
         Program("mocha", "mocha", "12.0.3", "mocha"),
         Program("eslint", "eslint", "10.14.0", "eslint", only_in_campaigns=True),
         Program("sprintf-js", "sprintf-js", "1.0.3", "sprintf-js/package.json"),
+        Program("husky", "husky", "9.1.7", "husky"),
+        Program("lefthook", "lefthook", "2.2.2", "lefthook"),
         Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
     )
 }
@@ -163,6 +165,8 @@ def _npm_env() -> dict[str, str]:
         "npm_config_fetch_retry_mintimeout": "1000",
         "npm_config_fetch_retry_maxtimeout": "5000",
         "npm_config_engine_strict": "false",
+        # Lefthook, being installed, would put hooks into the repository that this folder lies in.
+        "GIT_CEILING_DIRECTORIES": str(CACHE),
         "PUPPETEER_SKIP_DOWNLOAD": "1",  # the browser is the machine's own
     }
     return {**os.environ, **ours}

@@ -36,7 +36,8 @@ class Head(msgspec.Struct, frozen=True):
 
 class Restore(msgspec.Struct, frozen=True):
     at: int
-    backup_head: int
+    kept: int
+    """The last event from before that is still in the log."""
 
 
 class ChainReport(msgspec.Struct, kw_only=True):
@@ -116,8 +117,8 @@ def _note_broken(report: ChainReport, seq: int) -> None:
 
 
 def _note_lost(report: ChainReport, head: Head, restores: Sequence[Restore]) -> None:
-    # A restore takes away every head that was noted before it and lies beyond the backup's end.
-    if any(restore.at >= head.at and restore.backup_head < head.seq for restore in restores):
+    # A restore takes away every head that was noted before it and lies beyond what it kept.
+    if any(restore.at >= head.at and restore.kept < head.seq for restore in restores):
         report.restored_heads += 1
     elif len(report.lost_heads) < MOST_NAMED:
         report.lost_heads.append(head)

@@ -229,6 +229,25 @@ def last_seq_of_database(path: Path) -> int:
             db.close()
 
 
+def last_shared_seq(one: Path, other: Path) -> int:
+    """How far two logs are the same: the last event that both have at the same place."""
+    low, high = 0, min(last_seq_of_database(one), last_seq_of_database(other))
+    if not high:
+        return 0
+    with translate_sqlite_errors(one):
+        logs = [for_reading(path) for path in (one, other)]
+        try:
+            # Logs only grow: where an event is in both, so are all before it.
+            while low < high:
+                middle = (low + high + 1) // 2
+                keys = [log.execute("select key from facts where seq = ?", (middle,)).get for log in logs]
+                low, high = (middle, high) if keys[0] == keys[1] else (low, middle - 1)
+        finally:
+            for log in logs:
+                log.close()
+    return low
+
+
 def tombstones_of_database(path: Path) -> int:
     """How many events of it are erased; older versions kept no count."""
     with translate_sqlite_errors(path):

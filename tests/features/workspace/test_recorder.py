@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
+from holdfast.features.workspace.git_files import Place, head_objects
 from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.observe import Workspace
 from holdfast.features.workspace.recorder import Recorder
@@ -51,6 +52,14 @@ def watched(recorder: Recorder, repo: Path, **settings: object) -> WatchedRoot:
     recorder.drain(root)
     assert root.current, root.problem
     return root
+
+
+def test_git_is_asked_for_these_files_and_no_others(repo: Path) -> None:
+    (repo / "src" / "deep" / "d").write_text("d\n")
+    sh(repo, f"git add -A && {GIT} commit -qm second")
+    # A folder that became a symlink is asked for too, and git then names everything below it.
+    asked = ["src", "src/b", "src/deep/c"]
+    assert sorted(head_objects(Place(str(repo), str(repo / ".git")), asked)) == ["src/b", "src/deep/c"]
 
 
 def test_whoever_asks_first_all_get_the_same_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,3 +312,26 @@ def test_each_line_belongs_to_whom_it_was_written_by(recorder: Recorder, repo: P
 def numbers_in(ranges: str) -> list[int]:
     ends = [(one.split("-")[0], one.split("-")[-1]) for one in ranges.split(", ") if one]
     return [number for first, last in ends for number in range(int(first), int(last) + 1)]
+
+
+def test_a_sparse_checkout_and_a_submodule_are_not_taken_for_losses(recorder: Recorder, repo: Path) -> None:
+    sh(repo.parent, f"git init -q other && cd other && echo o > o && git add o && {GIT} commit -qm o")
+    sh(repo, f"git -c protocol.file.allow=always submodule --quiet add ../other sub && {GIT} commit -qm sub")
+    sh(repo, "git sparse-checkout set --no-cone /a /sub")
+    root = watched(recorder, repo)
+    (repo / "sub" / "o").write_text("changed in the submodule\n")
+    (repo / "a").write_text("changed\n")
+    assert not (repo / "src" / "b").exists()
+    assert sorted(changes(recorder, root)) == ["a"]
+    sh(repo, "git sparse-checkout disable")
+    changes(recorder, root)
+    (repo / "src" / "b").unlink()
+    assert changes(recorder, root)["src/b"].before
+
+
+def test_a_file_above_the_limit_is_named_and_not_read(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo, max_file_mb=1)
+    with (repo / "disk.img").open("wb") as file:
+        file.truncate(2 << 30)  # Takes no space on the disk.
+    assert changes(recorder, root)["disk.img"].after == UNKEPT
+    assert root.notes == {"disk.img": "larger than 1 MB"}

@@ -1,6 +1,7 @@
 """`undo`, `rescue` and `diff` as a person uses them, with real hooks and a real daemon."""
 
 import hashlib
+import json
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.workspace.git_files import read_blob
-from tests.kit import Agent, World, wait_until
+from tests.kit import Agent, World, git, wait_until
 
 
 @pytest.fixture
@@ -298,3 +299,40 @@ def test_a_session_is_told_that_head_moved_and_a_person_what_was_discarded(world
     said = one.before("Bash", command="ls")["systemMessage"]
     assert "2 uncommitted lines in 1 files were discarded" in world.cli("status")
     assert "2 uncommitted lines in 1 files were discarded; restore: holdfast undo --call loses" in said
+
+
+def test_a_chosen_folder_outside_of_git_is_kept_too(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    try:
+        world.start()
+        (world.project / "chapters").mkdir()
+        (world.project / "chapters" / "one.md").write_text("first words\n")
+        (world.project / ".gitignore").write_text("*.tmp\n")
+        (world.project / "x.tmp").write_text("scratch")
+        agent = world.session("s")
+        agent.start()
+        assert "name it in workspace.folders" in world.cli("undo", "--yes", code=1)
+        world.cli("config", "set", "workspace.folders", json.dumps([str(world.project)]))
+        # Settings are read again within a second; a person's own command reads them at once.
+        assert "Nothing changed" in world.cli("undo", "--list")
+        shell(world, agent, "rm -rf chapters x.tmp", "c")
+        assert "1 line lost" in (shown := world.cli("undo", "--list")), shown
+        world.cli("undo", "--yes")
+        assert text(world, "chapters/one.md") == "first words\n"
+        assert not (world.project / "x.tmp").exists()
+        shell(world, agent, "mv chapters parts; echo more >> parts/one.md", "d")
+        world.kill()
+        (world.project / "parts" / "one.md").unlink()
+        world.start()
+        shell(world, agent, "true", "e")
+        (world.project / "parts").mkdir(exist_ok=True)
+        assert "parts/one.md" in world.cli("rescue")
+        world.cli("rescue", "parts/one.md", "--yes")
+        assert text(world, "parts/one.md") == "first words\nmore\n"
+        assert not (world.project / ".git").exists()
+        git(world.project, "init", "-q")
+        shell(world, agent, ": > parts/one.md", "f")
+        world.cli("undo", "--yes")
+        assert text(world, "parts/one.md") == "first words\nmore\n"
+    finally:
+        world.close()

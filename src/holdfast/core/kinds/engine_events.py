@@ -77,12 +77,19 @@ class StoreRestored(Payload):
     quarantine: str = ""
     backup: str = ""
     backup_head: int = 0
+    shared_head: int = -1
+    """The last event that the log before has too; -1 if that is unknown."""
     salvaged: int = 0
     lost: int = 0
     asked: bool = False
     """By a person, and not because the database was damaged."""
     tombstones: int = 0
     """Events of the restored log whose content is erased: what recorded their erasure may be lost."""
+
+    @property
+    def kept(self) -> int:
+        """The last event from before that is still in the log."""
+        return self.backup_head if self.shared_head < 0 else self.shared_head
 
 
 @event_kind("state.rebuilt")

@@ -91,7 +91,7 @@ def _chain_sentence(chain: dict[str, Any]) -> str:
 
 def _restores() -> list[dict[str, int]]:
     restores = read_restores(client.state_paths().restores)
-    return [{"at": one.at, "backup_head": one.event.backup_head} for one in restores]
+    return [{"at": one.at, "kept": one.event.kept} for one in restores]
 
 
 def _acknowledged_keys() -> list[str]:
@@ -172,13 +172,11 @@ def restore(
 
 
 def _note_restore(paths: Paths, chosen: Path) -> int:
-    head = 0
+    event = StoreRestored(backup=str(chosen), backup_head=backups.last_seq_of_database(chosen), asked=True)
+    event.tombstones = backups.tombstones_of_database(chosen)
     # A damaged database may be the reason for the restore.
     with contextlib.suppress(HoldfastError):
-        head = backups.last_seq_of_database(paths.database)
-    restored = backups.last_seq_of_database(chosen)
-    lost = max(0, head - restored)
-    erased = backups.tombstones_of_database(chosen)
-    event = StoreRestored(backup=str(chosen), backup_head=restored, lost=lost, asked=True, tombstones=erased)
+        event.shared_head = backups.last_shared_seq(paths.database, chosen)
+        event.lost = backups.last_seq_of_database(paths.database) - event.shared_head
     note_restore(paths.restores, Restore(now_ms(), event))
-    return lost
+    return event.lost

@@ -57,7 +57,7 @@ def rescue(
 ) -> None:
     """List content that existed here and is nowhere now, or bring it back."""
     if what:
-        args = {"what": _in_worktree(what), "to": to, **_place(folder)}
+        args = {"what": what, "path": os.path.abspath(what), "to": to, **_place(folder)}
         _plan_and_do(json, yes, "workspace.rescue", "workspace.rescue", args)
         return
     lost = answered.view(json, "workspace.lost", all=every, **_place(folder))
@@ -156,12 +156,3 @@ def _whole_id(session: str) -> str:
 
 def _place(folder: str) -> dict[str, str]:
     return {"dir": os.path.abspath(folder or os.getcwd())}
-
-
-def _in_worktree(what: str) -> str:
-    """A path as it is from the top of the worktree; ids have no slash and no file of their name."""
-    top = os.getcwd()
-    while top != "/" and not os.path.lexists(os.path.join(top, ".git")):
-        top = os.path.dirname(top)
-    here = os.path.relpath(os.path.abspath(what), top) if top != "/" else what
-    return what if here.startswith("..") else here

@@ -65,7 +65,7 @@ def verify_log(call: Call) -> dict[str, Any]:
     heads = msgspec.convert(call.args.get("heads") or [], list[Head])
     restores = msgspec.convert(call.args.get("restores") or [], list[Restore])
     repairs = reader.events(EventQuery(kinds=("store.restored",), limit=LONGEST_PAGE, newest=True))
-    restores += [Restore(event.at, event.data.backup_head) for event in repairs]
+    restores += [Restore(event.at, event.data.kept) for event in repairs]
     chain = verify_chain(counted(), heads, restores)
     erasures = reader.events(EventQuery(kinds=("erase.finished",), limit=1, newest=True))
     # A restore brings back a log in which the contents are erased, but not what recorded that.

@@ -23,11 +23,35 @@ _LFS_POINTER = re.compile(
 )
 
 
+PLAIN = ".plain"
+"""Ends the name of the git folder that stands in for one, where a folder has none."""
+
+
 class Place(msgspec.Struct, frozen=True):
-    """A worktree and the git folder it shares with others."""
+    """A worktree and the git folder it shares with others; or a plain folder and an empty git folder of ours."""
 
     root: str
     shared: str
+
+    @property
+    def is_plain(self) -> bool:
+        return self.shared.endswith(PLAIN)
+
+    def environment(self) -> dict[str, str]:
+        """For git in this folder."""
+        found = git.git_environment(os.environ)
+        return {**found, "GIT_DIR": self.shared, "GIT_WORK_TREE": self.root} if self.is_plain else found
+
+
+def plain_place(root: str, store_folder: str) -> Place:
+    """A folder outside of git is looked at like a repository without a commit; its git folder is ours and stays empty."""
+    shared = os.path.join(store_folder, hashlib.sha256(os.fsencode(root)).hexdigest()[:16] + PLAIN)
+    for part in ("objects", "refs"):
+        os.makedirs(os.path.join(shared, part), mode=0o700, exist_ok=True)
+    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", "[core]\n\trepositoryformatversion = 0\n")):
+        with open(os.path.join(shared, name), "w", encoding="ascii") as file:
+            file.write(text)
+    return Place(root, shared)
 
 
 class Tracked(msgspec.Struct, frozen=True):
@@ -85,17 +109,17 @@ def filters_of(place: Place) -> list[str]:
                 return []
     except OSError:
         return []
-    return git.own_filters(_run(place.root, git.config_names()))
+    return git.own_filters(_run(place, git.config_names()))
 
 
 def look(place: Place, extra: Sequence[str] = ()) -> Look:
     """`extra`: globs of ignored files that are kept all the same."""
     nothing = commit_of(place, "")
-    if not os.path.lexists(os.path.join(place.root, ".git")):
+    if not os.path.lexists(place.root if place.is_plain else os.path.join(place.root, ".git")):
         return Look(nothing, problem="it is no git worktree any more")
-    environment = git.git_environment(os.environ)
+    argv = git.status_argv(filters_of(place))
     try:
-        status = run_briefly(git.status_argv(filters_of(place)), cwd=place.root, env=environment, timeout=GIT_S)
+        status = run_briefly(argv, cwd=place.root, env=place.environment(), timeout=GIT_S)
     except OSError:
         return Look(nothing, problem="git cannot be started")
     if status.code:
@@ -149,11 +173,11 @@ def _extra_files(place: Place, extra: Sequence[str]) -> list[str]:
         return []
     specs = [f":(glob)**/{one}" if "/" not in one else f":(glob){one}" for one in extra]
     argv = git.git_argv("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *specs)
-    return git.parse_names(_run(place.root, argv))
+    return git.parse_names(_run(place, argv))
 
 
-def _run(root: str, argv: Sequence[str]) -> bytes:
-    ran = run_briefly(argv, cwd=root, env=git.git_environment(os.environ), timeout=GIT_S)
+def _run(place: Place, argv: Sequence[str]) -> bytes:
+    ran = run_briefly(argv, cwd=place.root, env=place.environment(), timeout=GIT_S)
     return b"" if ran.code else ran.out
 
 
@@ -197,7 +221,7 @@ def find_converted(place: Place, commit: Commit) -> tuple[list[str], list[str]]:
     """Of a commit's files, those whose size on disk is not that of git's object, and those that are not on disk."""
     argv = git.git_argv("ls-tree", "-r", "-l", "-z", commit.oid)
     converted, missing = [], []
-    for entry in _run(place.root, argv).split(b"\0")[:-1] if commit.oid else ():
+    for entry in _run(place, argv).split(b"\0")[:-1] if commit.oid else ():
         facts, _, name = entry.partition(b"\t")
         size, path = facts.split()[3], os.fsdecode(name)
         try:
@@ -222,19 +246,21 @@ def head_objects(place: Place, paths: Sequence[str] = (), head: str = "HEAD") ->
     every = () if paths else ("-r",)
     argv = git.git_argv("--literal-pathspecs", "ls-tree", "-z", *every, head, "--", *paths)
     # By its git folder: the worktree itself may be gone; its own HEAD is needed only while it is there.
-    where, environment = place.root, git.git_environment(os.environ)
+    where, environment = place.root, place.environment()
     if head != "HEAD":
         where, environment = place.shared, {**environment, "GIT_DIR": place.shared}
     try:
         ran = run_briefly(argv, cwd=where, env=environment, timeout=GIT_S)
     except OSError:
         return {}
-    tracked = {}
+    tracked, asked = {}, set(paths)
     for entry in ran.out.split(b"\0")[:-1] if ran.code == 0 else ():
         facts, _, name = entry.partition(b"\t")
         mode, kind, oid = facts.split(b" ")
-        if kind == b"blob":
-            tracked[os.fsdecode(name)] = Tracked(int(mode, 8), oid.decode())
+        path = os.fsdecode(name)
+        # Asked for a folder and for a file below it, git names other files of the folder too.
+        if kind == b"blob" and (not asked or path in asked):
+            tracked[path] = Tracked(int(mode, 8), oid.decode())
     return tracked
 
 
@@ -293,7 +319,7 @@ class IgnoreAsker:
         if self._git is None:
             self._git = subprocess.Popen(
                 git.git_argv("check-ignore", "-z", "--stdin", "--verbose", "--non-matching"),
-                cwd=self._place.root, env=git.git_environment(os.environ), bufsize=0,
+                cwd=self._place.root, env=self._place.environment(), bufsize=0,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         assert self._git.stdin and self._git.stdout

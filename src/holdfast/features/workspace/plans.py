@@ -71,7 +71,10 @@ def find_here(call: Call) -> Here:
     folder = os.path.abspath(str(call.args.get("dir") or call.project))
     root = recorder.root_for(folder, settings) or recorder.lost_root(folder, settings)
     if root is None:
-        raise CommandRefused(f"{folder} is in no git repository", fix="Go to your project and repeat it.")
+        raise CommandRefused(
+            f"{folder} is in no git repository",
+            fix="Go to your project and repeat it, or name it in workspace.folders.",
+        )
     with recorder.lock:
         recorder.drain(root)
     return Here(recorder, root, settings)

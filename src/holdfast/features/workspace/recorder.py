@@ -77,6 +77,7 @@ class Recorder:
         self._used: dict[str, float] = {}
         self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
         self._context = CachedGitContext()
+        self._folder, self._plain = os.path.realpath(self.store.path.parent), dict[str, Place]()
         self._wanted: list[WatchedRoot] = []
         self._wake_read, self._wake_write = wake_pipe()
 
@@ -88,15 +89,19 @@ class Recorder:
     # ── before and after calls ─────────────────────────────────────────────────────────────────────────────────────
 
     def root_for(self, folder: str, settings: WorkspaceSettings) -> WatchedRoot | None:
-        """The worktree that a folder is in; it is watched from now on. None outside of git."""
-        where = self._context.of(folder)
-        if not where:
+        """The worktree or chosen folder that a folder is in; it is watched from now on."""
+        place = self._place_of(folder, settings)
+        if place is None:
             return None
-        root = os.path.realpath(where["root"])
+        root = place.root
         with self.lock:
             watched = self.roots.get(root)
+            if watched is not None and watched.place != place:
+                # It became a repository, or is none any more.
+                self._drop(self.roots.pop(root))
+                watched = None
             if watched is None:
-                watched = self._add_root(Place(root, os.path.realpath(where["repo"])))
+                watched = self._add_root(place)
             elif watched.identity != (now := identity_of(root)) and now != (0, 0):
                 # Removed and made again: what was known of its files still says what was there before.
                 watched.identity = now
@@ -106,6 +111,18 @@ class Recorder:
             watched.settings = settings
             self._used[root] = time.monotonic()
         return watched
+
+    def _place_of(self, folder: str, settings: WorkspaceSettings) -> Place | None:
+        where = self._context.of(folder)
+        if where:
+            return Place(os.path.realpath(where["root"]), os.path.realpath(where["repo"]))
+        real = os.path.realpath(folder) if settings.folders else ""
+        for chosen in settings.folders:
+            root = os.path.realpath(os.path.expanduser(chosen))
+            # Versions of the versions themselves would have no end.
+            if f"{real}/".startswith(f"{root}/") and not self._folder.startswith(f"{root}/"):
+                return self._plain.get(root) or self._plain.setdefault(root, git_files.plain_place(root, self._folder))
+        return None
 
     def _add_root(self, place: Place) -> WatchedRoot:
         if len(self.roots) >= MOST_ROOTS:

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
-from holdfast.features.workspace.content_store import UNKEPT, path_of
+from holdfast.features.workspace.content_store import UNKEPT, path_of, text_of
 from holdfast.features.workspace.git_files import known_objects, object_id
 from holdfast.features.workspace.plans import Here, Plan, find_here, make_plan, steps_of
 from holdfast.features.workspace.timeline import Target
@@ -72,7 +72,10 @@ def list_lost(call: Call) -> list[dict[str, Any]]:
 def plan_rescue(call: Call) -> tuple[Here, Plan]:
     """By the beginning of an id, or by path: then the version that was lost last."""
     named, here = str(call.args.get("what") or ""), find_here(call)
-    chosen = _choose(find_lost(call, here, every=True), named)
+    path, top = str(call.args.get("path") or ""), f"{here.root.root}/"
+    chosen = _choose(
+        find_lost(call, here, every=True), named, text_of(path.removeprefix(top)) if path.startswith(top) else named
+    )
     if not chosen:
         raise CommandRefused(f"no lost version is named {named!r}", fix="List them with: holdfast rescue --all")
     as_name = str(call.args.get("to") or "")
@@ -86,8 +89,8 @@ def plan_rescue(call: Call) -> tuple[Here, Plan]:
     return here, make_plan(here, f"rescue {named}", owners.pop() if len(owners) == 1 else "", wanted)
 
 
-def _choose(lost: list[Lost], named: str) -> list[Lost]:
+def _choose(lost: list[Lost], named: str, path: str) -> list[Lost]:
     by_id = [one for one in lost if len(named) >= 4 and one.id.startswith(named)]
-    by_path = [one for one in lost if one.path == named]
-    below = {one.path: one for one in reversed(lost) if one.gone and one.path.startswith(f"{named.rstrip('/')}/")}
+    by_path = [one for one in lost if one.path == path]
+    below = {one.path: one for one in reversed(lost) if one.gone and one.path.startswith(f"{path.rstrip('/')}/")}
     return by_id[:1] or by_path[:1] or list(below.values())

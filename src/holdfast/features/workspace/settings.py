@@ -11,9 +11,16 @@ class WorkspaceSettings(Section):
     snapshots: Annotated[
         bool,
         Meta(
-            description="Keep versions of changed files in the state folder, so that `holdfast undo` can restore them."
+            description="Keep versions of changed files in the state folder, so that `holdfast undo` can restore them.",
+            extra={"guarded": [False]},
         ),
     ] = True
+    folders: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Folders outside of git whose files are kept too, such as `~/notes`.", extra={"guarded": True}
+        ),
+    ] = ()
     discards: Annotated[
         Literal["tell", "ask", "refuse"],
         Meta(

@@ -53,8 +53,10 @@ if [ -x {program} ]; then
 $1 $2
 END
 fi
-[ -x "$kept" ] || exit 0
-exec "$kept" "$@"
+[ -x "$kept" ] && exec "$kept" "$@"
+# Git LFS does not put in its hook beside another one: without it a push would leave the contents behind.
+[ -d "$(git rev-parse --git-path lfs)" ] && command -v git-lfs > /dev/null && exec git lfs pre-push "$@"
+exit 0
 """
 _SCRIPTS = {"reference-transaction": _REFERENCE_TRANSACTION, "pre-push": _PRE_PUSH}
 
@@ -82,6 +84,7 @@ def put_in(project: Path, state: Path) -> list[Path]:
         path = folder / name
         if path.is_symlink() or (path.exists() and not is_ours(path)):
             path.rename(path.with_name(name + KEPT))
+        _remove_copies(path)
         write_atomically(path, _SCRIPTS[name].format(**fields).encode(), mode=0o755)
     _write_list(state, [*dict.fromkeys([*listed_folders(state), str(folder)])])
     return [folder / name for name in NAMES]
@@ -91,6 +94,7 @@ def take_out(folder: Path, state: Path) -> list[Path]:
     removed = []
     for name in NAMES:
         path = folder / name
+        _remove_copies(path)
         if is_ours(path):
             path.unlink()
             removed.append(path)
@@ -98,6 +102,13 @@ def take_out(folder: Path, state: Path) -> list[Path]:
                 kept.rename(path)
     _write_list(state, [one for one in listed_folders(state) if one != str(folder)])
     return removed
+
+
+def _remove_copies(hook: Path) -> None:
+    """Ours under another name: pre-commit and lefthook keep what they find, as `pre-push.legacy` or `.old`."""
+    for copy in hook.parent.glob(f"{hook.name}.*"):
+        if is_ours(copy):
+            copy.unlink()
 
 
 def is_ours(path: Path) -> bool:
