@@ -20,10 +20,11 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tools.made_up_history import write_history  # noqa: E402
+
 from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, start_demo  # noqa: E402
 from tests.browser.places import SHOWN, address  # noqa: E402
 from tests.kit import World  # noqa: E402
-from tools.made_up_history import write_history  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 EVERY_SIZE = FOLDER / "every-size"
