@@ -1,6 +1,6 @@
 #!/bin/sh
 # Programs that tests drive but Python cannot bring. Missing ones make their tests skip, with the reason.
-wanted="git tmux strace jq sqlite3 node:nodejs npm chromium"
+wanted="git tmux strace jq sqlite3 node:nodejs npm chromium dunst Xvfb:xvfb import:imagemagick dbus-daemon:dbus-daemon gdbus:libglib2.0-bin"
 missing=""
 for entry in $wanted; do
   program=${entry%%:*}

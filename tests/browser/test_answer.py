@@ -18,7 +18,7 @@ QUESTION = {"question": "Which colour?", "header": "Colour", "multiSelect": Fals
 
 class Asking:
     def __init__(self, demo: Demo, tool: str, given: dict[str, Any]) -> None:
-        self.session = str(uuid.uuid4())
+        self.demo, self.session = demo, str(uuid.uuid4())
         cwd = demo.project("harbor-shop")
         demo.hook("SessionStart", self.session, mode="start", source="startup")
         demo.hook("UserPromptSubmit", self.session, prompt="Tidy the harbour <b>now</b>")

@@ -5,14 +5,16 @@ import time
 
 import pytest
 
+from holdfast.features.attention.suggestions import Question, rules_of
 from tests.kit import World, wait_until
 
 from .claude import ClaudeCode
 from .codex import Codex
 from .model_server import ModelServer, call, text
+from .opencode import OpenCode
 
 pytestmark = pytest.mark.real
-DIALOG = "Do you want to proceed"
+DIALOG, CODEX_DIALOG = "Do you want to proceed", "Would you like to run"
 QUESTION = {
     "question": "Which colour?", "header": "Colour", "multiSelect": False,
     "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
@@ -95,5 +97,92 @@ def test_codex_waits_only_as_long_as_the_person_set(held: World, codex: Codex, m
         tui.type("make a file")
         need = waiting_need(held, "permission")
         assert need["text"] == "touch made.txt"
+        assert CODEX_DIALOG not in tui.screen()
         held.cli("notify", "answer", str(need["id"]), "allow")
         wait_until((codex.project / "made.txt").exists, "the command ran")
+        tui.wait_for("Worked for")
+
+        held.cli("config", "set", "attention.hold_seconds", "0")
+        held.cli("daemon", "restart")
+        model.script([call("exec_command", cmd="touch more.txt", **escalated), text("CODEX-MORE")])
+        tui.type("make another")
+        tui.answer(CODEX_DIALOG, "Enter")
+        wait_until((codex.project / "more.txt").exists, "the command ran")
+
+
+def test_a_proposed_edit_rule_ends_questions_in_its_folder_only(claude: ClaudeCode, model: ModelServer) -> None:
+    """Neither `..` nor a link leads out of it."""
+    source, outside = claude.project / "src", claude.project.parent / "outside"
+    source.mkdir()
+    outside.mkdir()
+    (source / "link").symlink_to(outside)
+    rule = rules_of(Question(paths=(f"{source}/a.py",), project=str(claude.project), root=str(claude.project)))
+    settings = claude.home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "permissions": {"allow": rule}}))
+
+    def write(path: str) -> list[object]:
+        return [call("Write", file_path=path, content="new\n"), text("WRITTEN")]
+
+    model.script(write(f"{source}/a.py"))
+    with claude.tui("--permission-mode", "default") as tui:
+        tui.type("write it")
+        tui.wait_for("WRITTEN")
+        assert (source / "a.py").read_text() == "new\n"
+        for path in (f"{source}/../Makefile", f"{source}/link/new.txt"):
+            model.script(write(path))
+            tui.type("and this")
+            tui.answer("Do you want to", "Escape")
+            tui.wait_gone("Do you want to")
+        assert not (claude.project / "Makefile").exists() and not list(outside.iterdir())
+
+
+def test_opencode_is_answered_beside_its_dialog(held: World, opencode: OpenCode, model: ModelServer) -> None:
+    opencode.env |= {name: held.env[name] for name in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.cli("install", "--agent", "opencode", HOME=str(opencode.home))
+    settings = opencode.home / ".config" / "opencode" / "opencode.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "permission": {"bash": "ask"}}))
+    dialog = "Permission required"
+    with opencode.tui() as tui:
+        for verdict, name in (("allow", "allowed.txt"), ("deny", "denied.txt")):
+            model.script([call("bash", command=f"touch {name}", description="x"), text(f"END-{verdict}")])
+            tui.type(f"make {name}")
+            tui.wait_for(dialog)
+            need = waiting_need(held, "permission")
+            assert need["text"] == f"touch {name}"
+            held.cli("notify", "answer", str(need["id"]), verdict, *(["not yet"] if verdict == "deny" else []))
+            tui.wait_gone(dialog)
+            tui.wait_for(f"END-{verdict}")
+            assert (opencode.project / name).exists() == (verdict == "allow")
+        assert model.saw("not yet", "main")
+
+        model.script([call("bash", command="touch here.txt", description="x"), text("END-here")])
+        tui.type("make here.txt")
+        tui.wait_for(dialog)
+        need = waiting_need(held, "permission")
+        tui.answer(dialog, "Enter")
+        tui.wait_for("END-here")
+        assert "settled" in held.cli("notify", "answer", str(need["id"]), "deny", code=1)
+
+
+@pytest.mark.parametrize("name", ["gemini", "copilot"])
+def test_where_a_hook_cannot_wait_its_person_is_told_and_the_page_says_so(
+    name: str, held: World, model: ModelServer, request: pytest.FixtureRequest
+) -> None:
+    """Gemini's hook about a permission is heard of only; Copilot's comes before its dialog, and for what it never asks, too."""
+    agent = request.getfixturevalue(name)
+    agent.env |= {one: held.env[one] for one in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.cli("install", "--agent", name, HOME=str(agent.home))
+    held.start()
+    tool = {"gemini": "run_shell_command", "copilot": "bash"}[name]
+    agent.asking = True
+    model.script([call(tool, command="touch made.txt", description="x"), text("ITS-END")])
+    with agent.tui(*({"gemini": ("--approval-mode", "default")}.get(name, ()))) as tui:
+        tui.type("make a file")
+        wait_until(
+            lambda: [one for one in held.view("attention.list")["needs"] if one["kind"] == "permission"],
+            "it asks",
+            says=tui.screen,
+        )
+        need = next(one for one in held.view("attention.list")["needs"] if one["kind"] == "permission")
+        assert held.view("attention.show", id=need["id"])["waits"] is None
+        assert "in its terminal" in held.cli("notify", "answer", str(need["id"]), "allow", code=1)

@@ -74,10 +74,9 @@ def test_only_the_wanted_kinds_are_claimed(store: Store):
 def test_whether_something_is_due_is_asked_by_kind(store: Store, reader: Reader):
     with store.transaction():
         store.enqueue([a_job(kind="index", run_at=NOON), a_job(kind="notify", run_at=NOON + 5)], NOON)
-    assert reader.any_due(NOON, ["index", "notify"])
-    assert not reader.any_due(NOON, ["notify"])
-    assert reader.any_due(NOON + 5, ["notify"])
-    assert not reader.any_due(NOON + 5, [])
+    assert reader.next_due(NOON, ["index", "notify"]) == NOON
+    assert reader.next_due(NOON, ["notify"]) == NOON + 5
+    assert reader.next_due(NOON, []) is None
 
 
 def test_a_job_without_a_time_is_due_now(store: Store):

@@ -106,16 +106,22 @@ class Worker:
                     store = self._engine().store
                     reader = store.reader()
                 # Checked first with a reader: mostly there is nothing, and hooks come first.
-                claimed = self._claim(1, kinds) if reader.any_due(self._clock(), kinds) else []
+                wait_s = self._until_due(reader, kinds)
+                claimed = [] if wait_s > 0 else self._claim(1, kinds)
                 if claimed:
                     self._run(claimed[0], reader)
                 else:
-                    due.wait(LOOK_EVERY_S)
+                    due.wait(wait_s or LOOK_EVERY_S)
                     due.clear()
             except Exception as error:
                 self._log.error("worker.failed", error)
                 self._stopping.wait(LOOK_EVERY_S)
                 reader = None
+
+    def _until_due(self, reader: Reader, kinds: Sequence[str]) -> float:
+        now = self._clock()
+        at = reader.next_due(now, kinds)
+        return LOOK_EVERY_S if at is None else min(LOOK_EVERY_S, max(0.0, (at - now) / 1000))
 
     def _keep_time(self) -> None:
         self._take_over()

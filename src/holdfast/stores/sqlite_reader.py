@@ -123,8 +123,9 @@ class SqliteReader:
         values = {"mark": ENCRYPTED_MARK, "encrypted": encrypted, "after": after, "limit": limit}
         return [seq for (seq,) in self._all(SQL["bodies_in_form"], values)]
 
-    def any_due(self, now: int, kinds: Sequence[str]) -> bool:
-        return bool(self._all(SQL["any_due"], [now, now, encode(kinds).decode()]))
+    def next_due(self, now: int, kinds: Sequence[str]) -> int | None:
+        rows = self._all(SQL["next_due"], [now, encode(kinds).decode()])
+        return rows[0][0] if rows else None
 
     def seqs_of_keys(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], [encode(list(keys)).decode()]))

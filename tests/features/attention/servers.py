@@ -16,6 +16,7 @@ class Got:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.status: dict[str, int] = {}
+        self.location = ""
         self.port = 0
         self.hangs = threading.Event()
         self.hangs.set()
@@ -35,7 +36,7 @@ def http_receiver() -> Iterator[Got]:
             got.hangs.wait(30)
             self.send_response(got.status.get(self.path, 200))
             if got.status.get(self.path) == 302:
-                self.send_header("location", got.address("/inside"))
+                self.send_header("location", got.location or got.address("/inside"))
             self.end_headers()
 
         do_GET = do_POST  # noqa: N815 - the name that the library calls

@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,7 @@ def test_waiting_is_notified_of_within_two_seconds_and_never_twice(world: World)
         named = [need["id"] for _, _, body in got.requests for need in json.loads(body)["needs"]]
     assert len(named) == len(set(named)) == 5
     print("waiting to notification, with the prompt's hook:", [f"{one:.1f} s" for one in took])
-    assert sorted(took)[2] < 2.5
+    assert sorted(took)[2] < 2
 
 
 def test_a_receiver_that_fails_is_tried_again_and_shown(world: World) -> None:
@@ -245,6 +246,54 @@ def test_a_receiver_that_fails_is_tried_again_and_shown(world: World) -> None:
         got.status["/hook"] = 200
         wait_until(lambda: world.events(kinds=("attention.sent",)), "it was sent in the end")
         assert len({headers["X-Holdfast-Id"] for _, headers, _ in got.requests}) == 1
+
+
+@pytest.mark.full
+def test_a_thousand_waiting_sessions_are_each_told_of_once(world: World) -> None:
+    with http_receiver() as got:
+        (world.root / "config").mkdir(exist_ok=True)
+        text = (
+            f"attention:\n  rules: [{{channels: [webhook]}}]\n  batch_seconds: 60\n  webhook: {got.address('/hook')}\n"
+        )
+        (world.root / "config" / "settings.yaml").write_text(text)
+        world.start()
+        world.cli("notify", "mute", "1h")
+        call = {"cwd": str(world.project), "tool_name": "Bash", "tool_input": {"command": "make"}}
+        with ThreadPoolExecutor(4) as agents:
+            list(
+                agents.map(
+                    lambda n: world.hook("PermissionRequest", {"session_id": f"s-{n}", **call}, "tell"), range(1000)
+                )
+            )
+        assert len(world.view("attention.list")["needs"]) == 1000
+        world.cli("notify", "mute", "0")
+
+        def named() -> list[str]:
+            return [need["id"] for _, _, body in got.requests for need in json.loads(body)["needs"]]
+
+        wait_until(lambda: len(named()) >= 1000, "all are told of", 60, lambda: str(len(named())))
+        assert len(set(named())) == len(named()) == 1000
+        assert len(got.requests) <= 3
+        assert "and 980 more" in json.loads(got.requests[0][2])["text"]
+
+
+def test_a_receiver_that_hangs_keeps_nothing_else_back(world: World) -> None:
+    with http_receiver() as got:
+        got.hangs.clear()
+        (world.root / "config").mkdir(exist_ok=True)
+        text = f"attention:\n  typed_seconds: 0\n  rules: [{{channels: [webhook, terminal]}}]\n  webhook: {got.address('/hook')}\n"
+        (world.root / "config" / "settings.yaml").write_text(text)
+        world.start()
+        asking = Asking(world, "make")
+        wait_until(lambda: got.requests, "it is tried")
+        wait_until(
+            lambda: "terminal" in [one["channel"] for one in world.view("attention.status")["sent"]],
+            "another channel is through",
+            8,
+        )
+        world.cli("notify", "answer", asking.id, "allow")
+        assert asking.reply() == {"behavior": "allow"}
+        got.hangs.set()
 
 
 def test_a_project_cannot_set_channels(world: World) -> None:

@@ -15,9 +15,11 @@ import pytest
 
 from holdfast.core.attention import Need
 from holdfast.core.job import run_briefly
+from holdfast.features.attention import channels
 from holdfast.features.attention.channels import Message, NotSent, notice_codes, send, write_terminal
 from holdfast.features.attention.settings import AttentionSettings, Mail
 from tests.factories import NOON
+from tests.features.attention.screens import send_to_desktop, session_bus
 from tests.features.attention.servers import http_receiver, smtp_receiver
 from tests.kit import wait_until
 
@@ -50,6 +52,22 @@ def test_a_refusal_or_a_redirect_is_not_sent_and_leads_nowhere(status: int):
         with pytest.raises(NotSent):
             send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
         assert [path for path, _, _ in got.requests] == ["/hook"]
+
+
+def test_a_receiver_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(channels, "HTTP_S", 0.2)
+    with http_receiver() as got:
+        got.hangs.clear()
+        with pytest.raises(NotSent, match="timed out"):
+            send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
+
+
+def test_a_redirect_to_a_private_address_is_never_followed():
+    with http_receiver() as inside, http_receiver() as got:
+        got.status["/hook"], got.location = 302, inside.address("/latest/meta-data")
+        with pytest.raises(NotSent, match="redirect"):
+            send("webhook", MESSAGE, AttentionSettings(webhook=got.address("/hook")), [], run_briefly)
+        assert (len(got.requests), inside.requests) == (1, [])
 
 
 def test_ntfy_and_chat_get_what_they_read():
@@ -104,30 +122,16 @@ def test_a_terminal_gets_it_and_a_file_does_not(tmp_path: Path):
     assert file.read_bytes() == b""
 
 
-@pytest.mark.skipif(not (shutil.which("dbus-daemon") and shutil.which("dbus-monitor")), reason="no D-Bus here")
+@pytest.mark.skipif(not all(map(shutil.which, ("dbus-daemon", "dbus-monitor", "gdbus"))), reason="no D-Bus here")
 def test_a_desktop_without_a_notification_service_says_so_and_text_is_only_text(tmp_path: Path, monkeypatch):
-    address = f"unix:path={tmp_path}/bus"
-    daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", f"--address={address}"])
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
-    try:
-        wait_until((tmp_path / "bus").exists, "the bus is there")
-        with (tmp_path / "seen").open("wb") as seen:
-            monitor = subprocess.Popen(["dbus-monitor", "--session"], stdout=seen)
-            wait_until(lambda: (tmp_path / "seen").stat().st_size > 0, "it is watched")
-            with pytest.raises(NotSent, match=r"org\.freedesktop\.Notifications"):
-                send(
-                    "desktop",
-                    MESSAGE,
-                    AttentionSettings(),
-                    [],
-                    lambda words, **how: run_briefly(words, env=how["env"], timeout=10),
-                )
-            wait_until(lambda: b"clean up" in (tmp_path / "seen").read_bytes(), "the call was made")
-            monitor.terminate()
-            monitor.wait()
-    finally:
-        daemon.terminate()
-        daemon.wait()
+    with session_bus(tmp_path, monkeypatch), (tmp_path / "seen").open("wb") as seen:
+        monitor = subprocess.Popen(["dbus-monitor", "--session"], stdout=seen)
+        wait_until(lambda: (tmp_path / "seen").stat().st_size > 0, "it is watched")
+        with pytest.raises(NotSent, match=r"org\.freedesktop\.Notifications"):
+            send_to_desktop(MESSAGE, "gdbus", tmp_path, monkeypatch)
+        wait_until(lambda: b"clean up" in (tmp_path / "seen").read_bytes(), "the call was made")
+        monitor.terminate()
+        monitor.wait()
     assert "bü&lt;b&gt;ild" in (tmp_path / "seen").read_text()
 
 

@@ -21,7 +21,7 @@ SEATS = {
     "typed a quarter of an hour ago": (Seat(idle_s=900), False),
 }
 PAGES = {"page visible": True, "page hidden": False}
-PROMPTED_S = (5, 19, 21, 3600)
+PROMPTED_S = (5, 19, 21, 600, 3600)
 KINDS = ("permission", "question")
 SITUATIONS = list(itertools.product(SEATS, PAGES, PROMPTED_S, KINDS))
 
@@ -39,8 +39,8 @@ def channels(
     return set(due([doc], presence, AttentionSettings(rules=rules), **at))
 
 
-def test_there_are_a_hundred_situations_or_nearly():
-    assert len(SITUATIONS) >= 96
+def test_there_are_a_hundred_situations():
+    assert len(SITUATIONS) >= 100
 
 
 @pytest.mark.parametrize(("seat", "page", "prompted_s", "kind"), SITUATIONS)
@@ -91,6 +91,15 @@ def test_a_mute_ends_and_a_clock_that_jumped_back_does_not_mute_for_ever():
     assert channels(a_need(), Presence(), muted_until=NOON + 2000) == set()
     assert channels(a_need(), Presence(), muted_until=NOON) == {"desktop", "terminal"}
     assert channels(a_need(), Presence(), muted_until=NOON + 400 * 86_400_000) == {"desktop", "terminal"}
+
+
+def test_a_clock_that_jumped_back_keeps_nothing_back():
+    later = NOON + 3_600_000
+    assert channels(a_need(since=later), Presence(), typed_at=later) == {"desktop", "terminal"}
+
+
+def test_a_clock_that_jumped_a_year_ahead_tells_of_nothing_old():
+    assert channels(a_need(), Presence(), now=NOON + 365 * 86_400_000) == set()
 
 
 def test_a_thousand_sessions_are_one_notification_per_channel():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.features.attention.suggestions import Question, as_answer, forms_of, propose
+from holdfast.features.attention.suggestions import Question, as_answer, propose, rule_root, rules_of
 
 HARMFUL = (
     "rm -rf build", "git push", "git push --force", "git reset --hard", "git clean -fdx", "git checkout -- .", "sudo ls",
@@ -31,14 +31,54 @@ def test_nothing_harmful_is_ever_proposed(command: str) -> None:
         ("git grep word", ["Bash(git grep word)"]),
         ("git fetch origin", ["Bash(git fetch origin)"]),
         ("make test", ["Bash(make test)"]),
-        ("mise run fmt", ["Bash(mise run fmt)"]),
+        ("mise run test:ci", ["Bash(mise run test:ci)"]),
     ],
 )
 def test_forms(command: str, rules: list[str]) -> None:
-    assert [form.rule for form in forms_of(command) or ()] == rules
+    assert rules_of(Question(command)) == rules
 
 
 def test_what_was_refused_is_not_proposed_and_a_few_times_are_not_always() -> None:
-    assert propose([Question("git log", True)] * 2) == frozenset()
-    assert propose([Question("git log", True)] * 9 + [Question("git log", False)]) == frozenset()
-    assert len(propose([Question("git log", True)] * 9 + [Question("git log && git push", False)])) == 1
+    yes, no = Question("git log", allowed=True), Question("git log", allowed=False)
+    assert propose([yes] * 2) == frozenset()
+    assert propose([yes] * 19 + [no]) == frozenset()
+    assert propose([yes] * 20 + [no]) == {"Bash(git log)"}
+    assert propose([yes] * 9 + [Question("git log && git push", allowed=False)]) == {"Bash(git log)"}
+
+
+def edit(path: str, project: str = "/h/ada/shop", root: str = "") -> Question:
+    return Question(paths=(path,), project=project, root=root or project, allowed=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "rules"),
+    [
+        ("/h/ada/shop/src/cart.py", ["Edit(//h/ada/shop/src/**)"]),
+        ("/h/ada/shop/src/a/b.py", ["Edit(//h/ada/shop/src/**)"]),
+        # These say what runs, or lie elsewhere.
+        ("/h/ada/shop/package.json", None),
+        ("/h/ada/shop/.github/ci.yml", None),
+        ("/h/ada/shop/src/.env", None),
+        ("/h/ada/shop/src/../Makefile", None),
+        ("/h/ada/shop-2/src/cart.py", None),
+        ("/etc/cron.d/x", None),
+        ("src/cart.py", None),
+        ("/h/ada/shop/sr(c)/cart.py", None),
+        ("/h/ada/shop/s*/cart.py", None),
+    ],
+)  # fmt: skip
+def test_edits_of_one_folder_of_the_project(path: str, rules: list[str] | None) -> None:
+    assert rules_of(edit(path)) == rules
+
+
+def test_without_a_project_no_edit_is_proposed() -> None:
+    assert [rules_of(edit("/etc/x/y", project)) for project in ("", "/")] == [None, None]
+
+
+def test_worktrees_within_their_repository_share_a_rule() -> None:
+    tree = "/h/ada/shop/.worktrees/2"
+    assert rules_of(edit(f"{tree}/src/a.py", tree, rule_root(tree, "/h/ada/shop"))) == [
+        "Edit(//h/ada/shop/.worktrees/*/src/**)"
+    ]
+    assert rule_root("/h/ada/shop-2", "/h/ada/shop") == "/h/ada/shop-2"
+    assert rule_root("/h/ada/shop", "/h/ada/shop") == "/h/ada/shop"

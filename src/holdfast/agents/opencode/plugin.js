@@ -3,14 +3,15 @@ import { spawn } from "node:child_process"
 
 const COMMAND = []
 const PATIENCE_MS = 10_000
+const PERSON_MS = 610_000
 
 // A session may be given the plugin twice, by the user's folder and by the project's: the second does nothing.
 const MARK = Symbol.for("holdfast.plugin")
 
-function hook(mode, event, payload) {
+function hook(mode, event, payload, signal) {
   return new Promise((answer) => {
-    const child = spawn(COMMAND[0], [...COMMAND.slice(1), mode, "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
-    const timer = setTimeout(() => (child.kill(), answer({})), PATIENCE_MS)
+    const child = spawn(COMMAND[0], [...COMMAND.slice(1), mode, "opencode", event], { stdio: ["pipe", "pipe", "ignore"], signal })
+    const timer = setTimeout(() => (child.kill(), answer({})), signal ? PERSON_MS : PATIENCE_MS)
     let said = ""
     child.on("error", () => answer({}))
     child.stdin.on("error", () => {})
@@ -35,6 +36,7 @@ export const Holdfast = async ({ client, directory, worktree }) => {
   const compacted = new Set() // sessions that did nothing since their compaction
   const contexts = new Map() // session → what the model is to know
   const running = new Map() // call → its tool and arguments
+  const asked = new Map() // permission → what ends the wait for an answer from elsewhere
   let last = Promise.resolve()
 
   // One after the other, so that the log has the order in which things happened.
@@ -43,6 +45,26 @@ export const Holdfast = async ({ client, directory, worktree }) => {
     const answered = last.then(() => hook(mode, event, payload)).catch(() => ({}))
     last = answered
     return answered
+  }
+  // Beside its own dialog; nothing else waits for it.
+  const permit = async ({ id, sessionID, permission, patterns, tool }) => {
+    const waiting = new AbortController()
+    asked.set(id, waiting)
+    const input = running.get(tool?.callID) ?? { tool: permission, args: { patterns }, callID: tool?.callID }
+    const session_id = parents.get(sessionID) || sessionID
+    const parentID = session_id === sessionID ? undefined : session_id
+    const shown = { session_id, tool_name: input.tool, tool_input: input.args, message: String(permission ?? "") }
+    const payload = { sessionID, parentID, directory, worktree, input, ...shown }
+    await last
+    const { verdict, reason } = await hook("wait", "permission.asked", payload, waiting.signal)
+    if (!asked.delete(id) || !verdict) return
+    const body = verdict === "allow" ? { reply: "once" } : { reply: "reject", message: reason }
+    const headers = { "Content-Type": "application/json" }
+    await client._client?.post({ url: "/permission/{requestID}/reply", path: { requestID: id }, body, headers })
+  }
+  const settle = (id) => {
+    asked.get(id)?.abort()
+    asked.delete(id)
   }
   const remember = (session, reply) => {
     if (reply.context) contexts.set(session, [...(contexts.get(session) ?? []), reply.context])
@@ -78,8 +100,8 @@ export const Holdfast = async ({ client, directory, worktree }) => {
     },
     "session.deleted": ({ sessionID, info }) =>
       tell("tell", "session.ended", sessionID ?? info?.id, { reason: "deleted" }),
-    "permission.asked": ({ sessionID, permission }) =>
-      tell("tell", "permission.asked", sessionID, { message: String(permission ?? "") }),
+    "permission.asked": (properties) => void permit(properties).catch(() => {}),
+    "permission.replied": ({ requestID, permissionID }) => settle(requestID ?? permissionID),
     "message.part.updated": ({ part }) => {
       if (part?.type !== "tool" || part.state?.status !== "error" || !running.has(part.callID)) return
       const input = running.get(part.callID)
@@ -91,6 +113,7 @@ export const Holdfast = async ({ client, directory, worktree }) => {
   return {
     event: async ({ event }) => events[event.type]?.(event.properties),
     dispose: async () => {
+      for (const id of asked.keys()) settle(id)
       for (const [session, parent] of parents) if (!parent) await tell("tell", "session.ended", session, { reason: "exit" })
     },
     "chat.message": async (input, output) => {

@@ -19,15 +19,15 @@ import msgspec
 from holdfast.core.attention import KINDS, Need
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Run
-from holdfast.core.machine import environment_of
 from holdfast.core.network import is_loopback
 from holdfast.core.text import strip_controls
-from holdfast.features.attention.looking import terminal_of, tmux
+from holdfast.features.attention.looking import terminal_of, tmux, tmux_around
 from holdfast.features.attention.rules import MOST_AT_ONCE
 from holdfast.features.attention.settings import AttentionSettings
 
 HTTP_S = 10.0
 LONGEST_LINE = 300
+DEEPEST_TMUX = 3
 DESKTOP = ("org.freedesktop.Notifications", "/org/freedesktop/Notifications")
 
 
@@ -154,19 +154,14 @@ def _send_to_terminals(message: Message, pids: Sequence[int]) -> None:
         raise NotSent("the session has no terminal")
 
 
-def _send_to_terminal(pid: int, message: Message) -> bool:
-    """A bell, and the notification of terminals that show one. In tmux it goes to the terminals that are attached."""
-    environment = environment_of(pid)
-    server = environment.get("TMUX", "").partition(",")[0]
+def _send_to_terminal(pid: int, message: Message, depth: int = DEEPEST_TMUX) -> bool:
+    """A bell, and the notification of terminals that show one. Through tmux, also within tmux, to the terminal outside."""
+    terminal, server = terminal_of(pid), tmux_around(pid)
     if not server:
-        terminal = terminal_of(pid)
         return bool(terminal) and write_terminal(terminal, notice_codes(message))
-    pane = environment.get("TMUX_PANE", "")
-    clients = tmux(server, "list-clients", "-F", "#{client_tty}").split()
-    outer = [write_terminal(one, notice_codes(message)) for one in clients if one.startswith("/dev/")]
-    if pane and (terminal := terminal_of(pid)):
-        outer.append(write_terminal(terminal, b"\a"))
-    return any(outer)
+    clients = tmux(server, "list-clients", "-F", "#{client_pid}").split() if depth else []
+    outside = [_send_to_terminal(int(one), message, depth - 1) for one in clients if one.isdecimal()]
+    return any([*outside, bool(terminal) and write_terminal(terminal, b"\a")])
 
 
 def notice_codes(message: Message) -> bytes:

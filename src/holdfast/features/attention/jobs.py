@@ -15,7 +15,7 @@ from holdfast.features.attention.settings import DEFAULTS, AttentionSettings
 
 NOTIFY, DELIVER = "attention.notify", "attention.deliver"
 LOOK_AGAIN_S = 5.0
-MOST_DOCUMENTS = 500
+MOST_DOCUMENTS = 2_000
 NOTIFIES = frozenset((*state.ASKING, "turn.ended", "turn.failed", "decision.made", "session.lost",
                       "workspace.changed", "uat.ended", "agent.unrecorded"))  # fmt: skip
 

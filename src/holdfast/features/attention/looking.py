@@ -16,6 +16,7 @@ from holdfast.core.ports import Reader, Ref
 
 VIEWING_S = 4.0
 TMUX_S = 1.0
+ANCESTORS = 4
 _PANE = "#{pane_id} #{window_active} #{pane_active} #{session_attached}"
 
 
@@ -109,6 +110,19 @@ def _tmux_focus(pid: int) -> bool | None:
         return None
     clients = tmux(server, "list-clients", "-t", pane, "-F", "#{client_flags}").split()
     return any("focused" in flags.split(",") for flags in clients)
+
+
+def tmux_around(pid: int) -> str:
+    """The server in one of whose panes it runs. Who starts tmux within tmux has to unset TMUX, so its parents are asked, too."""
+    for _ in range(ANCESTORS):
+        environment, terminal = machine.environment_of(pid), terminal_of(pid)
+        server, pane = environment.get("TMUX", "").partition(",")[0], environment.get("TMUX_PANE", "")
+        shown = tmux(server, "display-message", "-p", "-t", pane, "#{pane_tty}").strip() if server and terminal else ""
+        if shown and shown == terminal:
+            return server
+        process = machine.look_up_process(pid)
+        pid = process.parent if process else 0
+    return ""
 
 
 def tmux(server: str, *words: str) -> str:

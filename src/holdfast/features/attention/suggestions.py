@@ -18,11 +18,14 @@ from holdfast.core.times import DAY
 
 LEAST = 3
 """Times that something was allowed before it is proposed."""
-RARELY = 50
+RARELY = 20
 """Of so many one may have been refused: people also refuse to give another direction."""
 PAGE, MOST_EVENTS = 1_000, 100_000
 KINDS = ("permission.requested", "permission.denied", "attention.answered", "permission.granted", *TOOL_ENDS)
 NOWHERE = "/dev/null"
+AGENT = "claude-code"
+"""Whose rules these are."""
+_PLAIN_PATH = re.compile(r"(?:/[\w.@+-]+)+(?:/\*/[\w.@+-]+)?")
 # They change what the words after them mean. A mere mention keeps a command out, too.
 _CHANGES_SHELL = re.compile(r"\b(?:alias|eval|exec|source|export|trap|function|set|enable|hash)\s")
 
@@ -37,19 +40,12 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Question(msgspec.Struct, frozen=True):
     """One permission that was asked for, and how it ended."""
 
-    command: str
-    allowed: bool
-
-
-class Form(msgspec.Struct, frozen=True, order=True):
-    """What a rule admits: a command, or whatever begins with it."""
-
-    words: str
-    prefix: bool
-
-    @property
-    def rule(self) -> str:
-        return f"Bash({self.words}:*)" if self.prefix else f"Bash({self.words})"
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    """The files of an edit, with their project, and how a rule names that."""
+    project: str = ""
+    root: str = ""
+    allowed: bool = False
 
 
 @cache
@@ -64,32 +60,50 @@ def suggest(call: Call) -> dict[str, Any]:
 
 
 def as_answer(questions: Sequence[Question], days: int) -> dict[str, Any]:
-    forms = propose(questions)
-    counts = Counter(form for one in questions for form in forms_of(one.command) or () if form in forms)
+    proposed = propose(questions)
+    counts = Counter(rule for one in questions for rule in rules_of(one) or () if rule in proposed)
     rules = [
-        {"rule": form.rule, "allowed": counts[form]} for form in sorted(forms, key=lambda form: (-counts[form], form))
+        {"rule": rule, "allowed": counts[rule]} for rule in sorted(proposed, key=lambda rule: (-counts[rule], rule))
     ]
-    saved = sum(is_covered(one.command, forms) for one in questions)
+    saved = sum(is_covered(one, proposed) for one in questions)
     return {"rules": rules, "saved": saved, "asked": len(questions), "days": days}
 
 
 def read_questions(reader: Reader, since: int) -> list[Question]:
-    """A permission was allowed if its command ran in the session afterwards."""
-    waiting: dict[tuple[str, str], int] = {}
+    """A permission was allowed if its call ran in the session afterwards."""
+    waiting: dict[tuple[str, Question], int] = {}
     asked: list[Question] = []
     for event in _events(reader, since):
-        if not isinstance(event.data, ToolPayload) or not event.data.command:
+        question = _as_question(event)
+        if question is None:
             continue
-        key = event.session, event.data.command
+        key = event.session, question
         if event.kind == "permission.requested":
             waiting[key] = len(asked)
-            asked.append(Question(event.data.command, allowed=False))
+            asked.append(question)
         elif event.kind in TOOL_ENDS and key in waiting:
-            at = waiting.pop(key)
-            asked[at] = Question(asked[at].command, allowed=True)
+            asked[waiting.pop(key)] = msgspec.structs.replace(question, allowed=True)
         elif event.kind == "permission.denied":
             waiting.pop(key, None)
     return asked
+
+
+def _as_question(event: Event) -> Question | None:
+    data = event.data
+    if event.agent != AGENT or not isinstance(data, ToolPayload):
+        return None
+    if data.command:
+        return Question(data.command)
+    if data.action != "edit" or not data.paths:
+        return None
+    root = rule_root(event.project, data.repo.removesuffix("/.git"))
+    return Question(paths=tuple(data.paths), project=event.project, root=root)
+
+
+def rule_root(project: str, repository: str) -> str:
+    """Worktrees that lie in their repository are short-lived and many: one rule is for all that lie beside one another."""
+    inside = repository and project.startswith(f"{repository}/")
+    return f"{project.rpartition('/')[0]}/*" if inside else project
 
 
 def _events(reader: Reader, since: int) -> Iterable[Event]:
@@ -102,29 +116,39 @@ def _events(reader: Reader, since: int) -> Iterable[Event]:
         after, seen = page[-1].seq, seen + len(page)
 
 
-def propose(questions: Sequence[Question]) -> frozenset[Form]:
-    """Forms that were allowed often enough and hardly ever refused."""
-    allowed, refused = Counter[Form](), Counter[Form]()
+def propose(questions: Sequence[Question]) -> frozenset[str]:
+    """Rules for what was allowed often enough and hardly ever refused."""
+    allowed, refused = Counter[str](), Counter[str]()
     for one in questions:
         # A refused command with a part that may do harm says nothing about its other parts.
-        (allowed if one.allowed else refused).update(set(forms_of(one.command) or ()))
-    return frozenset(form for form, times in allowed.items() if times >= LEAST and refused[form] * RARELY <= times)
+        (allowed if one.allowed else refused).update(set(rules_of(one) or ()))
+    return frozenset(rule for rule, times in allowed.items() if times >= LEAST and refused[rule] * RARELY <= times)
 
 
-def is_covered(command: str, forms: frozenset[Form]) -> bool:
-    found = forms_of(command)
-    return bool(found) and all(form in forms for form in found or ())
+def is_covered(question: Question, rules: frozenset[str]) -> bool:
+    needed = rules_of(question)
+    return bool(needed) and all(rule in rules for rule in needed or ())
 
 
-def forms_of(command: str) -> list[Form] | None:
-    """What each program of the command would need a rule for; None if any part of it may do harm or is not clear."""
-    if _CHANGES_SHELL.search(command):
+def rules_of(question: Question) -> list[str] | None:
+    """The rules that would admit all of it; None if any part may do harm or is not clear."""
+    if question.paths:
+        found = [_edit_rule(path, question) for path in question.paths]
+    elif _CHANGES_SHELL.search(question.command):
         return None
-    analysis = analyse_command(command)
-    if not _is_clear(analysis):
-        return None
-    forms = [_form_of(one.words) for one in analysis.commands]
-    return None if None in forms else [form for form in forms if form is not None]
+    else:
+        analysis = analyse_command(question.command)
+        found = [_command_rule(one.words) for one in analysis.commands] if _is_clear(analysis) else [None]
+    return None if None in found else [rule for rule in found if rule is not None]
+
+
+def _edit_rule(path: str, question: Question) -> str | None:
+    """Of one folder at the top of the project. What lies beside those folders, or is hidden, sets up what will run."""
+    below = path.removeprefix(f"{question.project}/").split("/")
+    inside = question.project not in ("", "/") and path.startswith(f"{question.project}/") and len(below) > 1
+    hidden = any(one.startswith(".") or not one for one in below)
+    folder = f"{question.root}/{below[0]}"
+    return f"Edit(/{folder}/**)" if inside and not hidden and _PLAIN_PATH.fullmatch(folder) else None
 
 
 def _is_clear(analysis: Analysis) -> bool:
@@ -138,19 +162,19 @@ def _is_clear(analysis: Analysis) -> bool:
     return bool(analysis.commands) and not hidden and plain
 
 
-def _form_of(words: Sequence[str]) -> Form | None:
+def _command_rule(words: Sequence[str]) -> str | None:
     table, text = _table(), " ".join(words)
     if "\ufffd" in text or not text.isprintable():
         return None
     if words[0] in table.readers:
-        return Form(words[0], prefix=True)
+        return f"Bash({words[0]}:*)"
     if {word.partition("=")[0] for word in words} & set(table.never):
         return None
     if prefix := _longest(table.prefixes, words):
-        return Form(prefix, prefix=True)
-    # A rule is text: what needs quotes would not be the same command.
-    plain = not any(set(word) & set(" \t\"'\\$`*?()[]{}<>|&;~#!:") for word in words)
-    return Form(text, prefix=False) if plain and _longest(table.exact, words) else None
+        return f"Bash({prefix}:*)"
+    # A rule is text: what needs quotes would not be the same command. With a colon at its end it could be a prefix.
+    plain = not any(set(word) & set(" \t\"'\\$`*?()[]{}<>|&;~#!") for word in words) and not text.endswith(":")
+    return f"Bash({text})" if plain and _longest(table.exact, words) else None
 
 
 def _longest(table: Iterable[str], words: Sequence[str]) -> str:

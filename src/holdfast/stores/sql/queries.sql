@@ -179,9 +179,9 @@ delete from bodies where seq in (
   select b.seq from (select seq from bodies order by seq limit ?) b join events e on e.seq = b.seq where e.at < ?)
 returning seq
 
--- name: any_due
-select id from jobs
-where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) and kind in (select value from json_each(?)) limit 1
+-- name: next_due
+select run_at from jobs
+where dead = 0 and (owner = '' or lease_until < ?) and kind in (select value from json_each(?)) order by run_at limit 1
 
 -- name: state
 select doc from states where kind = ? and key = ?
