@@ -204,9 +204,8 @@ class _Rollout(History):
         code = end.code if end else None
         data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
         output = result_text(payload.output)
-        if (
-            data.get("action") == "shell"
-        ):  # What Codex says of it comes before; its hooks have only the program's words.
+        if data.get("action") == "shell":
+            # What Codex says of it comes before; its hooks have only the program's words.
             output = output.partition("Output:\n")[2] or output
         payload_reader.add_output(data, output)
         ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)
