@@ -24,10 +24,25 @@ MARKS = (
     "Stop hook feedback",
     "The user doesn't want",
 )
-BY_NAME = {name: agent.name for agent in AGENTS.values() for name in (agent.name, *agent.aliases)} | {"pi": "pi"}
+BY_NAME = {name: agent.name for agent in AGENTS.values() for name in (agent.name, *agent.aliases)} | {
+    "pi": "pi",
+    "agent": "claude-code",
+}
 UNKNOWN = ""
 SHOWN, SHOWN_CHARS = 40, 110
-COLUMNS = ("files", "sessions", "prompts", "queue", "rejection", "shell", "machine", "interrupted", "titled", "marked")
+COLUMNS = (
+    "files",
+    "sessions",
+    "prompts",
+    "queue",
+    "rejection",
+    "plan",
+    "shell",
+    "machine",
+    "interrupted",
+    "titled",
+    "marked",
+)
 
 
 class Suspect(NamedTuple):

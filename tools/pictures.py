@@ -5,11 +5,14 @@ import base64
 import io
 import struct
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from PIL import Image
@@ -17,8 +20,11 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tools.made_up_history import write_history  # noqa: E402
+
 from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, start_demo  # noqa: E402
 from tests.browser.places import SHOWN, address  # noqa: E402
+from tests.kit import World  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 EVERY_SIZE = FOLDER / "every-size"
@@ -70,21 +76,65 @@ def every_size(demo: Demo) -> Iterator[Picture]:
                 yield Picture(f"{name}-{size[0]}-{theme}", address(name, demo), dark, size, folder=EVERY_SIZE)
 
 
+def after_an_import() -> Iterator[Picture]:
+    """On a machine where nothing but `holdfast data import` happened yet."""
+    yield Picture("imported-now", "/")
+    yield Picture("imported-activity", "/activity")
+
+
+@dataclass
+class Imported:
+    """A month of made-up transcripts, imported."""
+
+    world: World
+
+    @property
+    def link(self) -> str:
+        return str(self.world.json("dashboard", "--no-open")["link"])
+
+    @property
+    def address(self) -> str:
+        parts = urlsplit(self.link)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def end(self) -> None:
+        self.world.cli("dashboard", "--stop", code=None)
+        self.world.close()
+
+
+def take_imported(browser: Any, folder: Path) -> list[bool]:
+    wanted = [one for one in after_an_import() if _wanted(one)]
+    if not wanted:
+        return []
+    imported = Imported(World(folder))
+    try:
+        # Until today: the last of them were this morning.
+        write_history(imported.world.home, folder / "work", datetime.now(UTC) + timedelta(days=1))
+        imported.world.cli("import", "claude-code")
+        if seen := imported.world.view("sessions.unrecorded"):
+            raise SystemExit(f"make pictures: other agents run on this machine and would be shown: {len(seen)}")
+        return [_take(browser, imported, one) for one in wanted]
+    finally:
+        imported.end()
+
+
 def main() -> None:
     if why := missing():
         raise SystemExit(f"make pictures: {why}")
     from playwright.sync_api import sync_playwright
 
     FOLDER.mkdir(exist_ok=True)
-    demo = start_demo()
-    try:
-        with sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        demo = start_demo()
+        try:
             listed = [*pictures(demo), *every_size(demo)]
             taken = [_take(browser, demo, one) for one in listed if _wanted(one)]
-            browser.close()
-    finally:
-        demo.end()
+        finally:
+            demo.end()
+        with tempfile.TemporaryDirectory() as folder:
+            taken += take_imported(browser, Path(folder))
+        browser.close()
     SCREENS_PAGE.write_text(_screens_page())
     whole = sum(path.stat().st_size for path in FOLDER.rglob("*.*"))
     print(f"{sum(taken)} pictures made; {whole / 1e6:.2f} MB in {FOLDER.relative_to(ROOT)}")
@@ -96,7 +146,7 @@ def _wanted(picture: Picture) -> bool:
     return not sys.argv[1:] or any(picture.name.startswith(word) for word in sys.argv[1:])
 
 
-def _take(browser: Any, demo: Demo, picture: Picture) -> bool:
+def _take(browser: Any, demo: Demo | Imported, picture: Picture) -> bool:
     width, height = picture.size
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if picture.dark else "light",

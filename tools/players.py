@@ -179,14 +179,17 @@ class CodexPlayer:
         self.session, self.folder = meta["id"], meta["cwd"]
         self.calls: dict[str, Call] = {}
         self.processes: dict[str, str] = {}
+        self.is_asked = False
         self.turn: Record = {}
 
     def take(self, record: Record) -> Iterator[Hook]:
         payload = record.get("payload") or {}
         what, item = payload.get("type"), payload.get("item") or {}
         if what == "task_started" or record["type"] == "turn_context":
+            self.is_asked = self.is_asked and what != "task_started"
             self._note_turn(payload)
         elif what == "user_message" or item.get("type") == "UserMessage":
+            self.is_asked = True
             text = payload.get("message") or "\n".join(part.get("text", "") for part in item.get("content", ()))
             yield "UserPromptSubmit", {"prompt": text, **self.turn}
         elif what in ("function_call", "custom_tool_call", "local_shell_call") and payload.get("call_id"):
@@ -198,7 +201,7 @@ class CodexPlayer:
         elif what == "turn_aborted":
             yield "Interrupt", self.turn
         elif record["type"] == "compacted":
-            yield "PostCompact", {"trigger": "auto", **self.turn}
+            yield "PostCompact", {"trigger": "auto" if self.is_asked else "manual", **self.turn}
 
     def end(self) -> Iterator[Hook]:
         yield "SessionEnd", {"reason": "other"}

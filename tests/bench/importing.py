@@ -1,9 +1,13 @@
-"""How fast transcripts come in: megabytes per second of `holdfast data import`, and a second time when nothing is new."""
+"""How fast transcripts come in: megabytes per second of `holdfast data import`, of our own and of real transcripts."""
 
+import itertools
 import json
+import os
 import random
+import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +15,16 @@ from typing import Any
 import psutil
 
 from tests.bench.figures import fact, figure, heading
-from tests.kit import World
+from tests.bench.real_sessions import VARIABLE
+from tests.kit import BIN, World
 
 MEGABYTES = 60
 SOURCES = Path(tempfile.__file__).parent
 SAMPLE = Path(__file__).parents[1] / "setup" / "imports" / "samples" / "claude.jsonl"
 COMMANDS = ("git status", "rg -n TODO src", "pytest -q tests/unit", "sed -n 1,80p README.md")
 LONGEST_OUTPUT = 6_000
+IDLE_S, IDLE_SHARE = 3.0, 0.03
+"""A daemon that uses less than this share of one processor has nothing left to derive."""
 
 
 def main() -> None:
@@ -35,6 +42,68 @@ def main() -> None:
             fact("megabytes per second on the clock", f"{size / seconds / 1e6:.1f} MB/s")
         finally:
             world.close()
+    import_real_ones()
+
+
+def import_real_ones() -> None:
+    """Those of Claude Code and Codex below HOLDFAST_SESSIONS, copied under other ids until they are HOLDFAST_IMPORT_MB."""
+    folder, wanted = os.environ.get(VARIABLE), int(os.environ.get("HOLDFAST_IMPORT_MB", "1400"))
+    if not folder:
+        return
+    with tempfile.TemporaryDirectory() as place:
+        world = World(Path(place))
+        size = sum(copy_real_ones(Path(folder), world.home, wanted * 1_000_000))
+        heading(f"Import of {size / 1e6:,.0f} MB of real transcripts")
+        daemon = psutil.Process(world.start())
+        try:
+            busy = processor_seconds(daemon)
+            ran = [BIN / "holdfast", "import", "claude-code", "codex", "--json"]
+            told = json.loads(subprocess.check_output(ran, env=world.env, cwd=world.project).splitlines()[-1])["data"]
+            wait_until_idle(daemon)
+            busy = processor_seconds(daemon) - busy
+            sessions = len(world.view("sessions.list", all=True, limit=100_000)["sessions"])
+            fact("events, sessions", f"{told['taken']:,}  {sessions:,}")
+            figure(
+                "of the daemon's processor time, with what is derived",
+                size / busy / 1e6,
+                20,
+                more_is_better=True,
+                unit="MB/s",
+            )
+            figure("the daemon's largest memory", peak_memory(daemon.pid), 250, unit="MB")
+        finally:
+            world.close()
+
+
+def copy_real_ones(folder: Path, home: Path, wanted: int) -> Iterator[int]:
+    """Sizes of the copies."""
+    originals = sorted([*folder.glob("*/claude-code/*.jsonl"), *folder.glob("*/codex/*.jsonl")])
+    total = 0
+    for n in itertools.count() if originals else ():
+        for path in originals:
+            name = f"{path.stem[:-4]}{n:04x}"
+            text = path.read_bytes().replace(path.stem.encode(), name.encode())
+            is_codex = path.parent.name == "codex"
+            to = home / (".codex/sessions/2026" if is_codex else f".claude/projects/{path.parts[-3]}")
+            to.mkdir(parents=True, exist_ok=True)
+            (to / f"{'rollout-' if is_codex else ''}{name}.jsonl").write_bytes(text)
+            yield len(text)
+            total += len(text)
+            if total >= wanted:
+                return
+
+
+def wait_until_idle(process: psutil.Process) -> None:
+    before = -1.0
+    while (now := processor_seconds(process)) - before > IDLE_SHARE * IDLE_S:
+        before = now
+        time.sleep(IDLE_S)
+
+
+def peak_memory(pid: int) -> float:
+    """In MB, as the kernel kept it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
 
 
 def processor_seconds(process: psutil.Process) -> float:

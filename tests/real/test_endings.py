@@ -99,14 +99,18 @@ def test_a_server_that_outlives_its_agent_is_named(claude: ClaudeCode, model: Mo
         assert held.view("sessions.who")["survivors"] == [], "its agent is alive"
         tui.kill()
         session = ended(held)["id"]
+    assert_survivor(held, session)
+
+
+def assert_survivor(world: World, session: str) -> None:
     try:
-        (one,) = held.view("sessions.show", id=session)["survivors"]
+        (one,) = world.view("sessions.show", id=session)["survivors"]
         (port,) = one["ports"]
         assert SERVER in one["command"]
-        assert f"process {one['pid']} on port {port}: {SERVER}" in held.cli("session", "show", session)
-        assert f"process {one['pid']} on port {port}" in held.cli("who")
+        assert f"process {one['pid']} on port {port}: {SERVER}" in world.cli("session", "show", session)
+        assert f"process {one['pid']} on port {port}" in world.cli("who")
     finally:
-        for one in held.view("sessions.show", id=session)["survivors"]:
+        for one in world.view("sessions.show", id=session)["survivors"]:
             with contextlib.suppress(psutil.Error):
                 psutil.Process(one["pid"]).kill()
 
@@ -131,3 +135,58 @@ def test_codex_at_work_and_then(codex: Codex, model: ModelServer, codex_held: Wo
         until(codex_held, lambda rows: bool(rows) and rows[0]["doing"] != "", "the tool runs")
         getattr(tui, how)()
         assert ended(codex_held)["end"] == "its process is gone in the middle of its work"
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("kill", "its process is gone after its answer"),
+        ("hang_up", "its process is gone after its answer"),
+        ("leave", "ended normally"),
+    ],
+)
+def test_codex_answered_and_then(codex: Codex, model: ModelServer, codex_held: World, how: str, words: str) -> None:
+    """Codex says nothing when its terminal is closed, and gives one reason for every other end."""
+    model.script([text("FIRST-ANSWER")])
+    with codex.tui() as tui:
+        tui.type("hello there")
+        tui.wait_for("FIRST-ANSWER")
+        assert waits(codex_held)["needs"]["what"] == "stopped"
+        tui.leave("/quit") if how == "leave" else getattr(tui, how)()
+        assert ended(codex_held)["end"] == words
+
+
+def test_codex_stopped_by_esc_is_the_persons_doing(codex: Codex, model: ModelServer, codex_held: World) -> None:
+    model.script([call("exec_command", cmd=FOR_EVER), text("never")])
+    with codex.tui() as tui:
+        tui.type("wait for ever")
+        until(codex_held, lambda rows: bool(rows) and rows[0]["doing"] != "", "the tool runs")
+        tui.keys("Escape")
+        assert waits(codex_held)["needs"]["what"] == "interrupted"
+        assert "was stopped by you" in codex_held.cli("who")
+        tui.leave("/quit")
+        shown = ended(codex_held)
+    assert shown["end"] == "ended normally"
+    assert codex_held.view("sessions.show", id=shown["id"])["summary"]["open"] == [], "what was stopped is no goal"
+
+
+def test_codex_while_it_asks(codex: Codex, model: ModelServer, codex_held: World) -> None:
+    codex.asking = True
+    model.script(
+        [call("exec_command", cmd="touch x", sandbox_permissions="require_escalated", justification="x"), text("done")]
+    )
+    with codex.tui() as tui:
+        tui.type("make it")
+        assert waits(codex_held)["needs"]["what"] == "permission"
+        tui.kill()
+        assert ended(codex_held)["end"] == "its process is gone while it asked its person"
+
+
+def test_a_server_that_outlives_codex_is_named(codex: Codex, model: ModelServer, codex_held: World) -> None:
+    model.script([call("exec_command", cmd=f"setsid -f {SERVER} >/dev/null 2>&1; sleep 1"), text("SERVES")])
+    with codex.tui() as tui:
+        tui.type("serve")
+        waits(codex_held)
+        tui.kill()
+        session = ended(codex_held)["id"]
+    assert_survivor(codex_held, session)

@@ -100,6 +100,25 @@ def test_the_same_id_keeps_its_flag(world: World, source: str) -> None:
     assert told == [("startup", False), (source, True)]
 
 
+def test_a_known_session_resumes_where_another_one_was_meanwhile(world: World) -> None:
+    """S0-4, S0-12: the file names another one, so the flag is reset and the next prompt refreshes the index."""
+    ada, bob = world.session(ADA), world.session(BOB)
+    ada.start()
+    ada.prompt("one")
+    shows(world, ADA, True)
+    ada.end()
+    bob.start()
+    bob.prompt("one")
+    shows(world, BOB, True)
+    bob.end()
+    ada.start("resume")
+    shows(world, ADA, False)
+    ada.prompt("two")
+    shows(world, ADA, True)
+    ada.prompt("three")
+    assert [d[0] for d in decided(world, ADA)] == ["first_prompt", "first_prompt"]
+
+
 @pytest.mark.parametrize("source", ["clear", "fork"])
 def test_clear_and_fork_are_new_sessions(world: World, source: str) -> None:
     agent = world.session(ADA)

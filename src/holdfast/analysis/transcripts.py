@@ -83,8 +83,8 @@ def _no_failures(_lines: Iterable[bytes]) -> Sequence[Failure]:
 class Transcripts:
     importer: Importer
     usage: tuple[UsageReader, ...] = ()
-    exit_code: Callable[[bytes, str, int], int | None] = lambda _line, _call, _ended_at: None
-    """For one line: how this call's command ended, if the line records it."""
+    exit_code: Callable[[Sequence[bytes], str, int], int | None] = lambda _lines, _call, _ended_at: None
+    """How the command of a call ended, if these lines record it."""
     speech: tuple[bytes, ...] = ()
     """Every line with speech contains one of these byte strings."""
     spoken: Callable[[bytes], Spoken | None] = lambda _line: None

@@ -14,7 +14,7 @@ from holdfast.core.event import Event
 Mode = Literal["start", "ask", "tell", "wait"]
 Enforcement = Literal["prevent", "retry", "observe"]
 McpFormat = Literal["standard", "copilot", "droid", "opencode", "toml"]
-Untold = Literal["exit_code", "answer", "failure", "transcript"]
+Untold = Literal["exit_code", "answer", "failure", "transcript", "compaction"]
 Payload = Mapping[str, Any]
 
 ACTIONS = ("edit", "shell", "read", "search", "web", "agent", "skill", "mcp", "plan", "todo", "ask", "other")
@@ -103,7 +103,7 @@ class Agent:
     aliases: tuple[str, ...] = ()
     """Other names that scripts use for it."""
     untold: frozenset[Untold] = frozenset()
-    """What its hooks omit and its transcript contains."""
+    """What its hooks omit and its transcript contains; `compaction`: neither has the tokens of its request."""
     waits: Literal["", "beside", "before"] = ""
     """Whether a hook about a permission may wait for an answer: beside the agent's own dialog, or before it."""
     transcripts: Callable[[], Any] | None = None

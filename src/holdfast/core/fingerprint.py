@@ -327,6 +327,11 @@ class Fingerprinter:
             self._hashes[path] = _Hashed(stamp, entry, has_crlf)
         return entry, file_stat.st_mtime_ns
 
+    def blob_of(self, path: str) -> str:
+        """Git's id of a file's content; empty for no file, and for one that is too large to read."""
+        entry = self._hash(os.path.realpath(os.path.dirname(path)) + os.sep + os.path.basename(path))[0]
+        return entry.oid if entry and entry.mode != "other" and ":" not in entry.oid else ""
+
     def _has_crlf(self, path: str) -> bool:
         """Return whether the file has CRLF; a file just written is read again, a missing one has none."""
         entry, _ = self._hash(path)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.agents.claude_code import AGENT
 from holdfast.agents.claude_code.attribution import rejection_words, typed_words
 from holdfast.agents.claude_code.history import TRANSCRIPTS
 from holdfast.analysis.transcripts import ImportLocation
+from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 
 REJECTED = (
@@ -232,3 +234,46 @@ def test_a_pull_request_of_the_session_is_kept(tmp_path: Path) -> None:
     links = [{"type": "pr-link", "prUrl": one, "prNumber": 5} for one in (url, "javascript:x", 7)]
     events = told(tmp_path, user("u1", "Open one"), works("a1"), *links)
     assert [(one.data["url"], one.session) for one in events if one.kind == "session.pull_request"] == [(url, "s")]
+
+
+def system(subtype: str, **more: Any) -> dict[str, Any]:
+    return {"type": "system", "subtype": subtype, "uuid": f"sys-{subtype}", **more}
+
+
+def test_a_turn_ends_when_claude_code_says_how_long_it_took(tmp_path: Path) -> None:
+    over = system("turn_duration", durationMs=5_000)
+    events = told(tmp_path, user("1", "go"), works("2"), over, {"type": "mode"}, user("3", "on"), works("4"))
+    first, second = [one for one in events if one.kind == "turn.ended"]
+    assert (first.at - events[0].at, first.data.message) == (2_000, "on it")
+    assert second.at > first.at and second.data.turn != first.data.turn
+
+
+def test_a_compaction_has_its_trigger(tmp_path: Path) -> None:
+    for told_trigger, known in (("auto", "auto"), ("manual", "manual"), ({"odd": 1}, ""), (None, "")):
+        boundary = system("compact_boundary", compactMetadata={"trigger": told_trigger})
+        events = told(tmp_path, user("1", "go"), works("2"), boundary, user("3", "summed up", isCompactSummary=True))
+        assert [one.data.trigger for one in events if one.kind == "compact.ended"] == [known]
+
+
+def test_an_approved_plan_is_the_agents_text(tmp_path: Path) -> None:
+    """Live and imported: it opens a turn and is no word of the person."""
+    plan = "Implement the following plan:\n\n# Fix it\n\nAlways use tabs."
+    events = told(tmp_path, user("1", plan, planContent="# Fix it"), works("2"))
+    (imported,) = [one.data for one in events if one.kind == "prompt.submitted"]
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "/p", "prompt": plan}
+    live = AGENT.read(Delivery(key="k", at=1, mode="ask", agent="claude-code", event="UserPromptSubmit"), payload).data
+    assert (imported.source, imported.is_plan, imported.prompt) == (live.source, live.is_plan, live.prompt)
+    assert live.is_plan and not live.synthetic
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<task-notification>\n<task-id>a</task-id>\n</task-notification>\nFull transcript available at: /tmp/a.output",
+        "Operation stopped by hook: Another session is active",
+    ],
+)
+def test_a_notice_has_no_word_of_the_person_also_after_its_tag(tmp_path: Path, text: str) -> None:
+    assert typed_words(text) == ""
+    events = told(tmp_path, user("1", "go"), works("2"), queue("enqueue", text), queue("remove"), user("3", text))
+    assert prompts(events) == ["go"]

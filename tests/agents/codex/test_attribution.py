@@ -46,14 +46,50 @@ def test_a_rollout_has_the_words_and_marks_the_rest(tmp_path: Path) -> None:
     assert prompts == [(CONTEXT, True), ("use the picture", None)]
 
 
-def test_a_fork_keeps_its_own_id_where_it_repeats_its_parents(tmp_path: Path) -> None:
+PARENT, COPIED, CHILD, OWN = (f"01a1f522-{part}-7890-8dab-12c17c9d9614" for part in ("a1ba", "a1df", "a268", "a290"))
+"""As Codex makes them: ids grow with time."""
+
+
+def fork_of(*own: str) -> tuple[str, ...]:
+    """The rollout of a forked subagent as 0.166 writes it, with what older versions copied besides."""
+    call = {"type": "function_call", "name": "exec_command", "call_id": "c0", "arguments": '{"cmd":"make"}'}
+    return (
+        line("session_meta", id=CHILD, session_id=PARENT, forked_from_id=PARENT),
+        line("session_meta", id=PARENT, session_id=PARENT),
+        line("event_msg", type="task_started", turn_id=COPIED),
+        line("turn_context", turn_id=COPIED, model="m"),
+        line("event_msg", type="user_message", message="the parent's task"),
+        line("response_item", **call),
+        line("response_item", type="function_call_output", call_id="c0", output="ok"),
+        *own,
+    )
+
+
+def test_a_fork_says_only_what_is_its_own(tmp_path: Path) -> None:
+    call = {"type": "function_call", "name": "exec_command", "call_id": "c1", "arguments": '{"cmd":"pytest"}'}
+    events = events_of(
+        tmp_path,
+        *fork_of(
+            line("event_msg", type="task_started", turn_id=OWN),
+            line("event_msg", type="user_message", message="look"),
+            line("response_item", **call),
+            line("event_msg", type="task_complete", turn_id=OWN, last_agent_message="done"),
+        ),
+    )
+    assert {(one.session, one.data.get("lane")) for one in events} == {(PARENT, CHILD)}
+    said = [one.data.get("prompt") or one.data.get("command") or one.data.get("message") or "" for one in events]
+    assert [text for text in said if text] == ["look", "pytest", "done"]
+
+
+def test_a_copy_without_ids_of_turns_is_read_as_before(tmp_path: Path) -> None:
     events = events_of(
         tmp_path,
         line("session_meta", id="child", session_id="top", forked_from_id="top"),
         line("session_meta", id="top"),
+        line("turn_context", model="m"),
         line("event_msg", type="user_message", message="look"),
     )
-    assert {(one.session, one.data.get("lane")) for one in events} == {("top", "child")}
+    assert [one.data.get("prompt") for one in events if one.kind == "prompt.submitted"] == ["look"]
 
 
 def test_a_hook_has_the_words_too() -> None:

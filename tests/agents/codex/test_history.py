@@ -100,8 +100,41 @@ def test_a_session_that_goes_on_starts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ended_at", [1_000, 4_102_444_800_000])
 def test_an_older_version_writes_the_end_as_a_message(ended_at: int) -> None:
     told = line("event_msg", type="exec_command_end", call_id="c1", exit_code=3)
-    assert exit_code(told.encode(), "c1", ended_at) == (3 if ended_at > 1_000 else None)
-    assert exit_code(told.encode(), "c2", ended_at) is None
+    assert exit_code([told.encode()], "c1", ended_at) == (3 if ended_at > 1_000 else None)
+    assert exit_code([told.encode()], "c2", ended_at) is None
+
+
+LONG = [
+    call("c1", "exec_command", '{"cmd":"pytest"}'),
+    result("c1", "Process running with session ID 7", "collecting"),
+    call("c0", "exec_command", '{"cmd":"npm start"}'),
+    result("c0", "Process running with session ID 8", "ready"),
+    call("c2", "write_stdin", '{"session_id":7,"chars":""}'),
+    result("c2", "Process running with session ID 7", "still"),
+    call("c3", "write_stdin", '{"session_id":8,"chars":"q"}'),
+    result("c3", "Process exited with code 130", ""),
+    call("c4", "write_stdin", '{"session_id":7,"chars":""}'),
+    result("c4", "Process exited with code 1", "1 failed"),
+]
+
+
+def test_live_the_code_of_a_command_that_ran_on_is_in_a_later_result() -> None:
+    lines = [one.encode() for one in LONG]
+    assert (exit_code(lines, "c1", 1 << 50), exit_code(lines, "c0", 1 << 50)) == (1, 130)
+    assert exit_code(lines[:6], "c1", 1 << 50) is None, "it still runs"
+    assert exit_code([b'"c1', *lines, b'{"broken": "c1"'], "c1", 1 << 50) == 1, "cut lines are no records"
+
+
+def test_a_compaction_in_a_turn_with_a_prompt_is_automatic(tmp_path: Path) -> None:
+    begin, asked = (
+        line("event_msg", type="task_started", turn_id="t"),
+        line("event_msg", type="user_message", message="a"),
+    )
+    triggers = [
+        [one.data.get("trigger", "") for one in events_of(tmp_path, START, *turn) if one.kind == "compact.ended"]
+        for turn in ([begin, asked, line("compacted", message="")], [begin, line("compacted", message="")])
+    ]
+    assert triggers == [["auto"], [""]]
 
 
 def test_an_older_subagent_belongs_to_the_thread_that_spawned_it(tmp_path: Path) -> None:

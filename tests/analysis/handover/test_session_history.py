@@ -2,8 +2,9 @@
 
 from holdfast.analysis.handover.session_history import SessionHistory
 from holdfast.core.event import Event
-from holdfast.core.kinds.agent_events import PromptSubmitted, ToolStarted
+from holdfast.core.kinds.agent_events import PromptSubmitted, ToolFinished, ToolStarted
 from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.session_events import ToolExitRead
 
 
 def start(seq: int, command: str, lane: str = "") -> Event:
@@ -25,6 +26,16 @@ def test_only_what_waits_for_a_requirement_is_still_to_be_done() -> None:
     ):
         course.add(event)
     assert course.summary().refused == ("`git push`",)
+
+
+def test_an_exit_code_that_is_read_later_decides_whether_a_command_failed() -> None:
+    course = SessionHistory()
+    ran = ToolFinished(action="shell", command="make all", ok=True, output="error: no rule")
+    course.add(Event(key="k", kind="tool.finished", at=1, seq=7, session="s", tool="Bash", data=ran))
+    assert course.summary().failing == ()
+    read = ToolExitRead(of=7, action="shell", command="make all", ok=False, exit_code=2)
+    course.add(Event(key="e", kind="tool.exit_read", at=1, seq=9, session="s", tool="Bash", data=read))
+    assert course.summary().failing == ("`make all`: error: no rule",)
 
 
 def test_of_a_long_session_the_goal_and_the_last_steps_are_kept() -> None:

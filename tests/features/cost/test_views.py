@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.agents import AGENTS
 from holdfast.analysis.usage.events import usage_event
 from holdfast.analysis.usage.model import Usage, UsageRecord
 from holdfast.analysis.usage.prices import load_table
 from holdfast.analysis.usage.report import GROUPS, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
+from holdfast.core.agent import use_agents
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -56,6 +58,19 @@ def call(n: int = 0, **given: Any) -> UsageRecord:
     spent = given.pop("spent", Usage(input=1000, output=100))
     fields = {"agent": "codex", "id": f"m{n}", "at": NOON, "model": "gpt-6-sol", "session": "s-1", "project": "/p"}
     return UsageRecord(**{**fields, "spent": spent, "said": spent, **given})
+
+
+def test_compactions_that_are_in_no_figure_are_named(store: Store) -> None:
+    use_agents(AGENTS)
+    record(store, [call(1)])
+    engine = an_engine(store, FEATURE)
+    for n, agent in enumerate(("claude-code", "claude-code", "codex")):
+        engine.handle([Event(key=f"c{n}", kind="compact.ended", at=NOON + n, session="s-2", agent=agent, project="/p")])
+    note = "Not in the cost: the requests of 2 compactions; claude-code writes down no tokens of them."
+    assert report(store)["notes"] == [note]
+    assert report(store, agent="codex")["notes"] == [], "Codex counts them"
+    assert report(store, session="s-1")["notes"] == report(store, project="/q")["notes"] == []
+    assert report(store, since=NOON + DAY)["notes"] == []
 
 
 def figures(group: dict[str, Any]) -> tuple[Any, ...]:

@@ -10,8 +10,10 @@ CAVEATS = (
 )
 """Before a command of Claude Code itself (`/compact`), which is no prompt and which no hook reports."""
 CONTINUED = "This session is being continued from a previous conversation"
+APPROVED_PLAN = "Implement the following plan:\n"
+"""What Claude Code writes when the person approves a plan and clears the context."""
 INTERRUPTED = "[Request interrupted by user"
-_OWN_WORDS = (*CAVEATS, "Stop hook feedback:", "[Holdfast]", '{"task_id":"')
+_OWN_WORDS = (*CAVEATS, "Stop hook feedback:", "[Holdfast]", "Operation stopped by hook: ", '{"task_id":"')
 """The last is the note about a background task in the queue of older versions."""
 _REJECTED = (
     "The user doesn't want to proceed with this tool use",
@@ -21,7 +23,7 @@ _WITH_WORDS = "the user said:\n"
 _QUESTIONS = "The user wants to clarify these questions."
 _HINT = "\n\nNote: The user's next message may contain a correction or preference."
 _OPENING = re.compile(
-    r"\s*<(ide_[a-z_]+|system-reminder|(?:task|agent)-notification|local-command-(?:stdout|stderr|caveat)|bash-std(?:out|err)"
+    r"\s*<(ide_[a-z_]+|system-reminder|local-command-(?:stdout|stderr|caveat)|bash-std(?:out|err)"
     r"|user-prompt-submit-hook|new-diagnostics|teammate-message)\b[^>]{0,200}>"
 )
 _REMINDER = "<system-reminder>"
@@ -40,7 +42,8 @@ def is_command(text: str) -> bool:
 
 def typed_words(text: str) -> str:
     """The person's words of a message; empty where there are none."""
-    if text.lstrip().startswith(_OWN_WORDS):
+    # After its tag a notice goes on with the path of a file.
+    if is_notice(text) or text.lstrip().startswith(_OWN_WORDS):
         return ""
     return _as_typed(_without_wrappers(text))
 

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.agents import normalise, payload_reader
 from holdfast.agents.claude_code.attribution import (
+    APPROVED_PLAN,
     CAVEATS,
     CONTINUED,
     INTERRUPTED,
@@ -32,7 +33,7 @@ from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import Position, record_of
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
-from holdfast.core.kinds.agent_events import PermissionDenied, PromptSubmitted
+from holdfast.core.kinds.agent_events import PLAN, PermissionDenied, PromptSubmitted
 
 NAME = "claude-code"
 MESSAGES = ("user", "assistant")
@@ -127,6 +128,8 @@ class _Transcript:
     title: tuple[int, str] = (0, "")
     titled: str = ""
     summaries: dict[str, str] = field(default_factory=dict)
+    trigger: Any = None
+    """Of the compaction whose summary comes next."""
 
     def spent(self, line: Line) -> Iterator[Event]:
         statement = statement_of(line, self.position)
@@ -153,8 +156,17 @@ class _Transcript:
             yield from self._attached(record, record.attachment)
         elif record.type in TITLES:
             self._read_title(record)
+        elif record.type == "system" and self.begun:
+            yield from self._system(record)
         elif record.type == "pr-link" and self.begun and (url := _web_address(record.pr_url)):
             yield self._event(self._placed(record, f"pr/{url}"), "session.pull_request", url=url)
+
+    def _system(self, record: Line) -> Iterator[Event]:
+        if record.subtype == "compact_boundary":
+            self.trigger = record.compact_metadata.trigger if record.compact_metadata else None
+        elif record.subtype == "turn_duration":
+            # Written when the turn is over, hooks and background work included.
+            yield from self._turn_over(marker=self._placed(record))
 
     def _read_title(self, record: Line) -> None:
         if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
@@ -238,7 +250,9 @@ class _Transcript:
 
     def _message(self, record: Line, text: str, after_caveat: bool) -> Iterator[Event]:
         if record.is_compact_summary or text.startswith(CONTINUED):
-            yield self._event(record, "compact.ended", summary=normalise.cap_text(text, normalise.PROMPT))
+            trigger, self.trigger = self.trigger, None
+            told = {"trigger": trigger} if trigger in ("auto", "manual") else {}
+            yield self._event(record, "compact.ended", summary=normalise.cap_text(text, normalise.PROMPT), **told)
         elif is_notice(text):
             yield from self._prompt(record, text, synthetic=True)
         elif command := shell_command(text):
@@ -271,6 +285,8 @@ class _Transcript:
         data: dict[str, Any] = {"prompt": normalise.cap_text(prompt, normalise.PROMPT)}
         if synthetic:
             data["synthetic"] = True
+        elif prompt.startswith(APPROVED_PLAN):
+            data["source"] = PLAN
         yield self._event(record, "prompt.submitted", n, **data)
 
     def _assistant(self, record: Line, parts: list[Any]) -> Iterator[Event]:

@@ -4,11 +4,12 @@ from typing import Any
 
 from holdfast.agents import payload_reader
 from holdfast.agents.build import make_agent
-from holdfast.agents.claude_code.attribution import is_notice, typed_words
+from holdfast.agents.claude_code.attribution import APPROVED_PLAN, is_notice, typed_words
 from holdfast.agents.definition import Data, load_tables
 from holdfast.agents.normalise import mapping_or_empty
 from holdfast.core.agent import Payload
 from holdfast.core.decision import Delivery
+from holdfast.core.kinds.agent_events import PLAN
 
 
 def _add_server(data: Data, payload: Payload) -> None:
@@ -48,6 +49,8 @@ def _mark_synthetic(data: Data, _payload: Payload) -> None:
     words = "" if is_notice(prompt) else typed_words(prompt)
     if words:
         data["prompt"] = words
+        if words.startswith(APPROVED_PLAN):
+            data["source"] = PLAN
     elif prompt:
         data["synthetic"] = True
 

@@ -64,8 +64,15 @@ class Attachment(msgspec.Struct, rename="camel"):
     command_mode: Any = None
 
 
+class CompactMetadata(msgspec.Struct):
+    trigger: Any = None
+
+
 class Line(msgspec.Struct, rename="camel"):
     type: str = ""
+    subtype: Any = None
+    """Of a `system` record."""
+    compact_metadata: CompactMetadata | None = None
     uuid: str = ""
     session_id: str = ""
     agent_id: str | None = None

@@ -10,6 +10,7 @@ from holdfast.agents import normalise, payload_reader
 from holdfast.agents.codex.attribution import typed_words
 from holdfast.agents.codex.hooks import PATCHED, TABLES
 from holdfast.agents.codex.transcript import (
+    GOES_ON,
     RESULTS,
     Line,
     Payload,
@@ -35,8 +36,6 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
-GOES_ON = "write_stdin"
-"""Asks about a command that runs, or types into it. Its end is the command's."""
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -69,7 +68,13 @@ def _ids_of(path: Path) -> tuple[str, str]:
 def _read_file(path: Path) -> Iterator[Found]:
     rollout = _Rollout(path)
 
+    seen: set[int] = set()
+
     def take(line: bytes, number: int) -> list[Found]:
+        # Records have no ids, but times.
+        if (known := hash(line)) in seen:
+            return [Skipped(str(path), "a line that is there twice", expected=True)]
+        seen.add(known)
         record = decode(line)
         return [*rollout.read_entry(record, number)] or [Skipped(str(path), rollout.name_of(record), expected=True)]
 
@@ -87,6 +92,10 @@ class _Rollout(History):
         """Time and line of the last record."""
         self.running: dict[str, str] = {}
         """Calls whose command runs on after their first result, by the number of the process."""
+        self.is_asked = False
+        """Whether the turn has a prompt."""
+        self.is_copy = False
+        """A fork begins with what its parent had so far."""
         self.side = UsageSide(NAME, Position(""))
 
     def name_of(self, record: Line) -> str:
@@ -97,7 +106,8 @@ class _Rollout(History):
         payload, at = record.payload or Payload(), parse_milliseconds(record.timestamp)
         if record.type == "session_meta" and not self.own:
             yield from self._meta(payload, at, number)
-        if self.session:
+        self._note_copy(record.type, payload)
+        if self.session and not self.is_copy:
             self.end = at, number
             if read := _READERS.get(record.type):
                 yield from read(self, payload, at, number)
@@ -116,17 +126,25 @@ class _Rollout(History):
         if self.session:
             yield self.event("subagent.started" if self.lane else "session.started", at, str(number), source="import")
 
+    def _note_copy(self, kind: str, payload: Payload) -> None:
+        """Ids grow with time: a turn that is older than the rollout is its parent's."""
+        if kind == "session_meta" and self.own:
+            self.is_copy = session_name(payload.id) != self.own
+        elif kind == "turn_context" or payload.type == "task_started":
+            self.is_copy = self.is_copy and str(payload.turn_id or self.own) < self.own
+
     def _context(self, payload: Payload, _at: int, _number: int) -> Iterator[Event]:
         self.model, self.turn = str(payload.model or self.model), str(payload.turn_id or self.turn)
         yield from ()
 
     def _compacted(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
-        yield self.compacted(at, str(number), str(payload.message or ""))
+        # One that a person asks for has a turn of its own.
+        yield self.compacted(at, str(number), str(payload.message or ""), "auto" if self.is_asked else "")
 
     def _message(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
         kind, item = payload.type or "", normalise.mapping_or_empty(payload.item)
         if kind == "task_started":
-            self.turn = str(payload.turn_id or self.turn)
+            self.turn, self.is_asked = str(payload.turn_id or self.turn), False
         elif kind == "user_message" or item.get("type") == "UserMessage":
             yield self._prompt(str(payload.message or normalise.output_text(item.get("content"))), at, number)
         elif kind in ENDS:
@@ -135,6 +153,7 @@ class _Rollout(History):
             yield self.event(ended, at, str(number), **({"message": message} if message else {}))
 
     def _prompt(self, prompt: str, at: int, number: int) -> Event:
+        self.is_asked = True
         words = typed_words(prompt)
         synthetic: dict[str, Any] = {} if words or not prompt else {"synthetic": True}
         text = normalise.cap_text(words or prompt, normalise.PROMPT)
@@ -172,7 +191,7 @@ class _Rollout(History):
 
     def _went_on(self, payload: Payload, data: dict[str, Any], at: int, number: int) -> Iterator[Event]:
         """The end of the command that was asked about; as in hooks, asking is no call of its own."""
-        process = str(normalise.mapping_or_empty(data.get("input")).get("session_id"))
+        process = str(normalise.mapping_or_empty(data.get("input")).get("session_id", ""))
         if running_process(payload.output):
             return
         began = self.running.pop(process, "")
@@ -185,6 +204,9 @@ class _Rollout(History):
         code = end.code if end else None
         data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
         output = result_text(payload.output)
+        if data.get("action") == "shell":
+            # What Codex says of it comes before; its hooks have only the program's words.
+            output = output.partition("Output:\n")[2] or output
         payload_reader.add_output(data, output)
         ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)
         return msgspec.structs.replace(ended, body=whole_output(data, output))

@@ -1,7 +1,7 @@
 """Codex's rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,7 +148,50 @@ def _head(output: Any) -> str:
     return head if separator else ""
 
 
-def exit_code(line: bytes, call: str, ended_at: int) -> int | None:
-    """The model may count its calls from 0 again, so a later command of that name is another one."""
-    end = command_end(decode(line))
-    return end.code if end and end.call == call and end.at <= ended_at else None
+GOES_ON = "write_stdin"
+"""Asks about a command that runs, or types into it. Its end is the command's."""
+
+
+def exit_code(lines: Sequence[bytes], call: str, ended_at: int) -> int | None:
+    """The latest end before that time: the model may count its calls from 0 again. The end of a command that ran on is in
+    the result of the call that waited for it."""
+    # The id as JSON has it, quotation marks included.
+    mark, process, after = msgspec.json.encode(call), "", list[bytes]()
+    for line in reversed(lines):
+        entry = _entry_of(line) if mark in line else None  # Most lines are long, and of other calls.
+        end = command_end(entry) if entry else None
+        if end and end.call == call and end.at <= ended_at:
+            return end.code
+        if entry and (process := running_process((entry.payload or Payload()).output)):
+            return _later_exit(reversed(after), process, ended_at)
+        after.append(line)
+    return None
+
+
+def _later_exit(lines: Iterable[bytes], process: str, ended_at: int) -> int | None:
+    waiting: set[str] = set()
+    for line in lines:
+        entry = _entry_of(line) if GOES_ON.encode() in line or b"_output" in line else None
+        payload = (entry and entry.payload) or Payload()
+        if payload.name == GOES_ON and typed_into(payload) == process:
+            waiting.add(payload.call_id or "")
+        end = command_end(entry) if entry and payload.call_id in waiting else None
+        if end and end.at <= ended_at:
+            return end.code
+    return None
+
+
+def typed_into(payload: Payload) -> str:
+    """The number of the process that a `write_stdin` is about."""
+    try:
+        arguments = msgspec.json.decode(payload.arguments) if isinstance(payload.arguments, str) else payload.arguments
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return ""
+    return str(mapping_or_empty(arguments).get("session_id", ""))
+
+
+def _entry_of(line: bytes) -> Line | None:
+    try:
+        return decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # The first line of a tail may be cut.

@@ -63,7 +63,7 @@ def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
     for number, event in enumerate(events):
         if event.kind not in ("command", "check") or not event.command or event.exit is None:
             continue
-        key = ("check", event.of) if event.of else ("", number)
+        key = ("check", event.of) if event.of and event.kind == "check" else ("", number)
         # Removed and added again, so that the order follows the last event.
         before = runs.pop(key, None)
         # One failed check of a call fails the call.

@@ -1,11 +1,14 @@
 """Turns events of the log into the steps that a session's summary is made of."""
 
+import msgspec
+
 from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.session_events import ToolExitRead
 
 # Steps kept, and characters of a text.
 MOST_STEPS, LONGEST_EVENT = 2_000, 4_000
@@ -26,12 +29,21 @@ class SessionHistory:
         if event.kind == "tool.started":
             self._begun = {**dict(list(self._begun.items())[1 - MOST_BEGUN :]), event.seq: event}
             return
+        if isinstance(event.data, ToolExitRead):
+            self._note_exit(event.data)
+            return
         step = self._refused_step(event.data) if isinstance(event.data, DecisionMade) else step_of(event)
         if step is not None:
             self.steps.append(step)
             # Cut at twice the size, so that the list is not copied with every event.
             if len(self.steps) > 2 * self._most_steps:
                 self.steps = [self.steps[0], *self.steps[-self._most_steps :]]
+
+    def _note_exit(self, read: ToolExitRead) -> None:
+        """The hook said only that the command ran."""
+        for n in range(len(self.steps) - 1, max(-1, len(self.steps) - MOST_BEGUN - 1), -1):
+            if self.steps[n].kind == "command" and self.steps[n].of == read.of:
+                self.steps[n] = msgspec.structs.replace(self.steps[n], exit=read.exit_code)
 
     def _refused_step(self, decision: DecisionMade) -> SessionEvent | None:
         """Only what waits for a requirement is still to be done; what a rule forbids is not."""
@@ -92,4 +104,4 @@ def _tool_event(event: Event) -> SessionEvent | None:
     code = exit_code if isinstance(exit_code, int) else int(failed)
     # The end of an output: results come last.
     output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
-    return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)
+    return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output, of=event.seq)

@@ -38,7 +38,7 @@ class SessionEvent(msgspec.Struct, frozen=True):
     output: str = ""
     path: str = ""
     of: int = 0
-    """The call that a check belongs to."""
+    """The event of the call: the one that a check belongs to, or of a command itself."""
 
 
 class Summary(msgspec.Struct, frozen=True):

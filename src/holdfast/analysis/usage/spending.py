@@ -76,6 +76,8 @@ class SessionDay(msgspec.Struct, omit_defaults=True):
     cells: list[CostCell] = []
     commits: list[tuple[int, str]] = []
     """(time, id), oldest first."""
+    compactions: dict[str, int] = {}
+    """By agent."""
 
 
 SESSION_DAY = DocumentType("cost", SessionDay)

@@ -159,6 +159,10 @@ class SessionTitled(HookPayload):
     title: str = ""
 
 
+PLAN = "plan"
+"""The source of a prompt that an agent writes when its plan was approved."""
+
+
 @event_kind("prompt.submitted")
 class PromptSubmitted(HookPayload):
     """A prompt reached the agent; `synthetic` when no person typed it."""
@@ -166,6 +170,11 @@ class PromptSubmitted(HookPayload):
     prompt: str = ""
     source: str = ""
     synthetic: bool = False
+
+    @property
+    def is_plan(self) -> bool:
+        """The agent's own plan, which the person approved: a goal, but not their words."""
+        return self.source == PLAN
 
 
 @event_kind("prompt.expanded")

@@ -18,6 +18,9 @@ class ChangedFile(Record):
     changed: int = 0
     """The later of its own time and the inode's: a file that was moved here keeps its own."""
     size: int | None = None
+    """Of a file; nothing for a link, and for a file that is gone."""
+    blob: str = ""
+    """Git's id of its content, where it was read."""
 
     @property
     def last_change(self) -> int:
@@ -185,9 +188,9 @@ class ProjectObserved(Payload):
     facts: ProjectFacts = msgspec.field(default_factory=ProjectFacts)
     sums: dict[str, int] = {}
     pid: int = 0
-    kept: list[str] | None = None
-    """Files that differed from the last commit before, do no more, and were not written since: their content is in it.
-    Unknown in older logs."""
+    fates: dict[str, str] = {}
+    """Files that were uncommitted at the look before and are no more, and where their content is now: `committed`,
+    `stashed`, `moved` or `discarded`."""
 
 
 @event_kind("project.look_asked")

@@ -3,6 +3,7 @@
 from holdfast.analysis.usage.events import KIND
 from holdfast.analysis.usage.spending import SESSION_DAY
 from holdfast.core.feature import Feature
+from holdfast.core.kinds.agent_events import CompactEnded
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.features.cost.settings import CostSettings
 from holdfast.features.cost.state import keys, reduce, stream
@@ -10,8 +11,8 @@ from holdfast.features.cost.views import report_costs
 
 FEATURE = Feature(
     name="cost",
-    version=2,
-    subscribed_kinds=frozenset((KIND, GitActed.KIND)),
+    version=3,
+    subscribed_kinds=frozenset((KIND, GitActed.KIND, CompactEnded.KIND)),
     keys=keys,
     reduce=reduce,
     documents=(SESSION_DAY,),

@@ -7,6 +7,7 @@ import msgspec
 from holdfast.analysis.usage.events import usage_record
 from holdfast.analysis.usage.spending import LATEST, SESSION_DAY, SessionDay, add_cell, cell_of, next_commit
 from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import CompactEnded
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
@@ -15,6 +16,8 @@ MOST_COMMITS = 500
 
 
 def keys(event: Event) -> Iterable[Ref]:
+    if isinstance(event.data, CompactEnded) and not event.session:
+        return []
     if isinstance(event.data, GitActed) and (not event.session or not _commits_of(event.data)):
         return []
     return [SESSION_DAY.ref(f"{event.session}/{_bounded_time(event) // DAY}")]
@@ -27,7 +30,7 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 def reduce(doc: SessionDay | None, event: Event, _ref: Ref) -> SessionDay | None:
     at, before = _bounded_time(event), doc or SessionDay(event.session)
-    after = _add_commits(before, event.data, at) if isinstance(event.data, GitActed) else _add_usage(before, event, at)
+    after = _ADDERS.get(event.kind, _add_usage)(before, event, at)
     if after is before:
         return doc
     return msgspec.structs.replace(after, project=event.project or before.project, at=max(before.at, at))
@@ -42,9 +45,18 @@ def _add_usage(doc: SessionDay, event: Event, at: int) -> SessionDay:
     return msgspec.structs.replace(doc, cells=add_cell(doc.cells, cell))
 
 
-def _add_commits(doc: SessionDay, act: GitActed, at: int) -> SessionDay:
+def _add_compaction(doc: SessionDay, event: Event, _at: int) -> SessionDay:
+    count = doc.compactions.get(event.agent, 0) + 1
+    return msgspec.structs.replace(doc, compactions={**doc.compactions, event.agent: count})
+
+
+def _add_commits(doc: SessionDay, event: Event, at: int) -> SessionDay:
+    act: GitActed = event.data
     commits = sorted({*doc.commits, *((at, commit) for commit in _commits_of(act))})
     return msgspec.structs.replace(doc, commits=commits[-MOST_COMMITS:])
+
+
+_ADDERS = {GitActed.KIND: _add_commits, CompactEnded.KIND: _add_compaction}
 
 
 def _commits_of(act: GitActed) -> list[str]:

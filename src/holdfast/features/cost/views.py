@@ -1,6 +1,7 @@
 """The view `cost.report`: tokens and money by day, month, session, turn, project, agent, model, branch, commit or
 block."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +21,7 @@ from holdfast.analysis.usage.report import (
     usage_blocks,
 )
 from holdfast.analysis.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
+from holdfast.core.agent import leaves_out
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader, StateQuery
@@ -51,6 +53,17 @@ class CostFilters(msgspec.Struct, kw_only=True):
             and (not self.until or cell.first < self.until)
         )
 
+    def matches_day(self, day: SessionDay) -> bool:
+        """For what has no model and no branch."""
+        at = day.at
+        return (
+            not (self.model or self.branch)
+            and (not self.project or day.project == self.project)
+            and (not self.session or day.session.startswith(self.session))
+            and (not self.since or at >= self.since)
+            and (not self.until or at < self.until)
+        )
+
 
 def report_costs(call: Call) -> dict[str, Any]:
     """Figures as numbers; unknown ones are null. `unpriced` lists models without a price; with `stacks`, micro-dollars of
@@ -58,7 +71,8 @@ def report_costs(call: Call) -> dict[str, Any]:
     by = str(call.args.get("by") or "day")
     if by not in GROUPINGS:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
-    records = list(read_records(call.reader, _parse_filters(call.args)))
+    filters, compactions = _parse_filters(call.args), Counter[str]()
+    records = list(read_records(call.reader, filters, compactions))
     prices = current_table()
     cells = _priced_cells(by, records, prices)
     whole = join_sums("total", (one for models in cells.values() for one in models.values()))
@@ -69,8 +83,16 @@ def report_costs(call: Call) -> dict[str, Any]:
         "total": sum_as_dict(whole),
         "budget": call.settings.budget,
         "unpriced": sorted(whole.unpriced),
-        "notes": price_notes([whole]),
+        "notes": [*price_notes([whole]), *_compaction_notes(compactions, filters.agent)],
     }
+
+
+def _compaction_notes(compactions: Mapping[str, int], of: str) -> list[str]:
+    return [
+        f"Not in the cost: the requests of {count} compaction{'s' if count > 1 else ''}; {agent} writes down no tokens of them."
+        for agent, count in sorted(compactions.items())
+        if leaves_out(agent, "compaction") and (not of or agent == of)
+    ]
 
 
 def _parse_filters(args: Mapping[str, Any]) -> CostFilters:
@@ -122,11 +144,14 @@ def _block_fields(block: Block, now: int) -> dict[str, Any]:
     return {**sum_as_dict(block.sum), "start": block.start, "end": block.end, "until": end, "open": block.is_open(now)}
 
 
-def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:
-    """Cells as records. Documents come newest first, so a question about last week doesn't read last year."""
+def read_records(reader: Reader, filters: CostFilters, compactions: Counter[str]) -> Iterator[UsageRecord]:
+    """Cells as records; counts the compactions of the days that match. Documents come newest first, so a question about
+    last week doesn't read last year."""
     commits: dict[str, list[tuple[int, str]]] = {}
     for day in _session_days(reader, filters):
         # Newest first, so later commits are known by now.
+        if filters.matches_day(day):
+            compactions.update(day.compactions)
         later = commits[day.session] = [*day.commits, *commits.get(day.session, ())]
         for cell in day.cells:
             if filters.matches(day.session, cell):

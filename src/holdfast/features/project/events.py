@@ -138,7 +138,7 @@ def _apply_observed(doc: Project, event: Event) -> Project:
     facts = {name: value for name in data.facts.__struct_fields__ if (value := getattr(data.facts, name)) is not None}
     reports = facts.pop("junit", ())
     looked = {**doc.looked, **{name: event.at for name in facts if name in SECTIONS}}
-    after = replace(doc, **facts, looked=looked, sums={**doc.sums, **data.sums}, kept=data.kept)
+    after = replace(doc, **facts, looked=looked, sums={**doc.sums, **data.sums}, fates=data.fates)
     for report in reports:
         run = CheckRun(
             kind=CheckKind.TEST.value, runner=report.name, suite=report.name, command=report.name,

@@ -69,7 +69,7 @@ def look_now(call: Call, root: str) -> Looked:
     if root == call.project:
         known = {result.runner: result.at for result in doc.results}
         facts.junit = read_reports(root, (call.settings or DEFAULTS).junit, known) or None
-    news = report_changes(doc, facts, call.now)
+    news = report_changes(doc, facts, call.now, run=run)
     for event in news:
         after = reduce(doc, event, project_ref(root))
         doc = after if isinstance(after, Project) else doc

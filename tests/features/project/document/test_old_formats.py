@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -298,6 +299,21 @@ def test_hand_made_additions_to_our_document_become_tasks() -> None:
     assert described(text + "NOTES:\n  - look at the logs\n", doc) == [("P2", "look at the logs")]
     markdown = text + "\n## Also\n- [ ] buy milk: two\n- [x] done already\n* another: [\n"
     assert described(markdown, doc) == [("P2", "buy milk: two"), ("P2", "another: [")]
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        {}, {"sort_keys": False}, {"default_flow_style": True}, {"indent": 8, "width": 30}, {"default_style": "'"},
+        {"allow_unicode": False}, {"line_break": "\r\n"}, {"explicit_start": True, "explicit_end": True},
+    ],
+)  # fmt: skip
+def test_an_editor_that_writes_the_yaml_in_its_own_way_adds_only_what_is_new(style: dict[str, Any]) -> None:
+    doc = ours("mine already", "größer: «a» # no comment")
+    content = yaml.safe_load(text_of(doc))
+    assert described(yaml.safe_dump(content, **style), doc) == []
+    content["TASKS"]["P1_urgent"] = [*(content["TASKS"].get("P1_urgent") or []), "call Ada"]
+    assert described(yaml.safe_dump(content, **style), doc) == [("P1", "call Ada")]
 
 
 def test_a_task_of_ones_own_that_is_marked_done_is_done() -> None:

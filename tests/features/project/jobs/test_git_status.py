@@ -254,19 +254,3 @@ def test_a_submodule_with_changes_of_its_own_is_a_change(repo: Path, run: Runner
     (repo / "vendor/library/c.py").write_text("c = 2\n")
     found = look(repo, run)
     assert (found.status, [(f.path, f.code) for f in found.files]) == ("dirty", [("vendor/library", ".M")])
-
-
-def test_content_says_what_was_committed_and_what_thrown_away(repo: Path, run: Runner) -> None:
-    """A commit writes no file of the worktree; `git checkout`, `git stash` and `git reset --hard` do."""
-    (repo / "a.py").write_text("x = 22\n")
-    (repo / "b.py").write_text("kept\n")
-    os.utime(repo / "a.py", (1, 1))
-    before = look(repo, run)
-    git(repo, "add", "b.py")
-    git(repo, "commit", "-qm", "b")
-    git(repo, "checkout", "-q", "--", "a.py")
-    assert git_status.kept_files(str(repo), before, look(repo, run, before)) == ["b.py"]
-    (repo / "b.py").unlink()
-    before = look(repo, run)
-    git(repo, "commit", "-qam", "without b")
-    assert git_status.kept_files(str(repo), before, look(repo, run, before)) == ["b.py"]

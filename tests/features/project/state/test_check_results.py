@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.factories import NOON
@@ -233,11 +234,20 @@ def test_a_file_that_was_moved_here_is_a_change(stage: Stage) -> None:
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_committed_without_validation_is_called_so(stage: Stage) -> None:
-    changed(stage, "a.py", "b.py", "c.py")
-    stage.commit("c2")
-    stage.git(branch="main", head="c2")
-    assert "Committed without validation: 3 files" in stage.history()
+@pytest.mark.parametrize(
+    ("fate", "words"),
+    [
+        ("committed", "Committed without validation: 2 files"),
+        ("stashed", "Stashed: 2 files"),
+        ("moved", "Moved: 2 files"),
+        ("discarded", "No longer changed: 2 files"),
+    ],
+)
+def test_a_closed_task_says_where_the_content_went(stage: Stage, fate: str, words: str) -> None:
+    changed(stage, "a.py", "b.py")
+    facts = {**msgspec.to_builtins(stage.doc.git), "status": "clean", "head": "c2", "count": 0, "files": []}
+    stage.say("project.observed", facts={"git": facts}, fates=dict.fromkeys(("a.py", "b.py"), fate))
+    assert words in stage.history()
     assert not any(line.startswith("Done") for line in stage.history())
 
 
@@ -251,20 +261,15 @@ def test_what_was_validated_or_thrown_away_is_called_so(stage: Stage) -> None:
     assert "No longer changed: 1 file" in stage.history()
 
 
-def test_what_is_thrown_away_after_a_commit_is_not_called_committed(stage: Stage) -> None:
-    stage.commit("c1")
-    changed(stage, "a.py")
-    stage.git(branch="main", head="c1")
-    assert stage.history()[0] == "No longer changed: 1 file"
-    changed(stage, "a.py", "b.py")
-    stage.git(branch="main", head="c1", stashes=1)
-    assert stage.history()[0] == "Stashed: 2 files"
-
-
-def test_a_head_that_moved_without_a_commit_is_not_called_one(stage: Stage) -> None:
-    changed(stage, "a.py")
-    stage.git(branch="main", head="c7")
-    assert "No longer uncommitted, without validation: 1 file" in stage.history()
+def test_the_same_content_stays_validated_whatever_its_times_say(stage: Stage) -> None:
+    """A stash that is popped writes its files again."""
+    changed(stage, "a.py", content="f1")
+    stage.check("passed", passed=1, content="f1")
+    later = {"path": "a.py", "code": ".M", "modified": stage.now + 500, "changed": stage.now + 500, "size": 1}
+    stage.git(status="dirty", branch="main", head="c1", count=1, files=[later], content="f1")
+    assert unvalidated(stage) == set()
+    stage.git(status="dirty", branch="main", head="c1", count=1, files=[later], content="f2")
+    assert unvalidated(stage) == {"a.py"}
 
 
 # ── dismissal ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -32,11 +32,16 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
         return
     if isinstance(event.data, SessionSummarised):
         yield from observed_events(state, event, [_summary_candidate(event.data, event.seq)])
-    elif isinstance(event.data, PromptSubmitted) and event.session and not (event.data.lane or event.data.synthetic):
+    elif isinstance(event.data, PromptSubmitted) and event.session and _is_said(event.data):
         # In plan mode nothing was done yet, so statements weigh less.
         most = PLANNING_CAP if event.data.mode == "plan" else HIGHEST
         said = list(_said(state, event, event.data.prompt))[: documents.MOST_PER_TURN]
         yield from observed_events(state, event, [replace(one, importance=min(one.importance, most)) for one in said])
+
+
+def _is_said(data: PromptSubmitted) -> bool:
+    """In a person's own words."""
+    return not (data.lane or data.synthetic or data.is_plan)
 
 
 def _said(state: State, event: Event, prompt: str) -> Iterator[Candidate]:

@@ -84,12 +84,12 @@ def _apply_prompt(doc: MemorySession, event: Event) -> MemorySession:
     if is_chat(data.prompt) and doc.asked:
         return replace(doc, stopped=False, summary="")
     kept = doc.asked[:-1] if doc.stopped else doc.asked
-    prompt = _both_ends(data.prompt)
+    prompt, said = _both_ends(data.prompt), "" if data.is_plan else data.prompt
     return replace(
         doc, asked=[*kept, prompt][-MOST_ASKED:], stopped=False, message="", summary="",
         first_prompt=doc.first_prompt or documents.one_line(prompt, 200),
-        constraints=_with_last(doc.constraints, limits_in(data.prompt), MOST_LIMITS),
-        corrections=_with_last(doc.corrections, corrections_in(data.prompt), MOST_LIMITS),
+        constraints=_with_last(doc.constraints, limits_in(said), MOST_LIMITS),
+        corrections=_with_last(doc.corrections, corrections_in(said), MOST_LIMITS),
         words=list(dict.fromkeys((*doc.words, *prompt_words(data.prompt))))[:MOST_WORDS],
     )  # fmt: skip
 

@@ -52,6 +52,7 @@ class Adoption(msgspec.Struct):
     history: list[AdoptedLine] = []
     focus: str = ""
     left: list[str] = []
+    is_ours: bool = False
 
 
 def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[Event]:
@@ -60,7 +61,7 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
     digest = hashlib.sha256(content).hexdigest()
     known_texts = {task.description for task in doc.own_tasks}
     # The same words in another version of our own file are a new task; in a foreign file they are the same one.
-    version = digest if HEAD_MARK.encode() in content else ""
+    version = digest if adoption.is_ours else ""
 
     def keyed(payload: TaskAdded | DocumentAdopted, *parts: str) -> Event:
         return msgspec.structs.replace(
@@ -106,7 +107,8 @@ def read_adoption(content: bytes, doc: Project | None = None) -> Adoption:
     except UnicodeDecodeError:
         return Adoption(left=["the whole file (it is no text)"])
     try:
-        adoption = _read_state(parsed(text), doc if HEAD_MARK in text else None)
+        state = parsed(text)
+        adoption = _read_state(state, doc if doc and _is_ours(text, state, doc) else None)
         if FENCE.search(text) and _HEADING.sub("", FENCE.sub("", text, count=1)).strip():
             adoption.left.append("the text around its YAML")
         return adoption
@@ -114,10 +116,26 @@ def read_adoption(content: bytes, doc: Project | None = None) -> Adoption:
         return _read_lines(text, doc, error)
 
 
+def _is_ours(text: str, state: Mapping[str, Any], doc: Project) -> bool:
+    """An editor that writes YAML in its own way loses our comments, not our numbers and times."""
+    if HEAD_MARK in text:
+        return True
+    ours = {(task.id, task.discovered_at // 1000) for task in doc.tasks}
+    ours |= {(line.summary, line.timestamp // 1000) for line in doc.history}
+    history = state.get("STATE_HISTORY")
+    written = [(one.get("id"), one.get("discovered_at")) for one in entries_of(state.get("TASKS"))]
+    written += [
+        (one.get("summary"), one.get("timestamp"))
+        for one in (history if isinstance(history, list) else ())
+        if isinstance(one, Mapping)
+    ]
+    return any((str(what), (parse_milliseconds(at) or 0) // 1000) in ours for what, at in written)
+
+
 def _read_state(state: dict[str, Any], doc: Project | None) -> Adoption:
     version = str(state.get("SCHEMA_VERSION", OLD_VERSION))
     v4 = as_v4(state)
-    adoption = Adoption(version=version)
+    adoption = Adoption(version=version, is_ours=doc is not None)
     sections = [(v4.get("TASKS"), "")]
     if doc is not None or version[:1] == "4":  # Sections of version 3 in a version 4 file: a person's.
         sections += [(state.get("BLOCKERS"), "P0"), (state.get("NEXT_ACTIONS"), ""), (state.get("next_actions"), "")]

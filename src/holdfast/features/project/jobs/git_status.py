@@ -3,10 +3,11 @@
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from holdfast.core import git
+from holdfast.core.fingerprint import shared_fingerprinter
 from holdfast.core.git_state import operation_in
 from holdfast.core.job import Ran, Run
 from holdfast.core.kinds.project_events import ChangedFile, CommitFacts, GitFacts
@@ -15,6 +16,8 @@ from holdfast.features.project.state import MAX_LISTED_FILES
 # Files whose times are read from the disk.
 MAX_LOOKED_AT = 2_000
 MAX_SOURCES = 30
+# Bytes of changed files whose content is read in one look.
+MAX_READ_BYTES = 16 << 20
 MAX_SUBMODULES = 20
 _SUBMODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 TIMEOUT_S = 120.0
@@ -110,8 +113,8 @@ class GitQuestions:
     def __init__(self, root: str, run: Run) -> None:
         self._root, self._run, self._env = root, run, git.git_environment(os.environ)
 
-    def __call__(self, argv: list[str]) -> Ran:
-        return self._run(argv, cwd=self._root, env=self._env, timeout=TIMEOUT_S)
+    def __call__(self, argv: list[str], stdin: bytes = b"") -> Ran:
+        return self._run(argv, cwd=self._root, env=self._env, stdin=stdin, timeout=TIMEOUT_S)
 
     def filters(self, own: Path, common: Path) -> list[str]:
         """Programs of the repository's own config that a mere status would run on changed files."""
@@ -144,8 +147,11 @@ def git_folders(root: str) -> tuple[Path, Path] | None:
 def _add_files(facts: GitFacts, root: str, all_changes: list[git.Change], before: GitFacts, now: int) -> None:
     """Conflicts first, then what git knows, then what is new: the list is cut, the count is not."""
     changes = sorted(all_changes, key=lambda c: (not c.conflict, c.untracked, c.path))
-    modified_times = {file.path: file.modified for file in before.files}
-    looked = [_changed_file(root, change, modified_times, now) for change in changes[:MAX_LOOKED_AT]]
+    known, looked, unread = {file.path: file for file in before.files}, list[ChangedFile](), MAX_READ_BYTES
+    for change in changes[:MAX_LOOKED_AT]:
+        read = len(looked) < MAX_LISTED_FILES and unread > 0
+        looked.append(_changed_file(root, change, known.get(shown_path(change.path)), now, read_blob=read))
+        unread -= (looked[-1].size or 0) if read else 0
     times = [file.modified for file in looked if file.modified]
     facts.count, facts.files = len(changes), looked[:MAX_LISTED_FILES]
     facts.oldest_change, facts.newest_change = min(times, default=0), max(times, default=0)
@@ -153,31 +159,25 @@ def _add_files(facts: GitFacts, root: str, all_changes: list[git.Change], before
     facts.untracked_sources = _untracked_sources(changes)
 
 
-def _changed_file(root: str, change: git.Change, modified_times: Mapping[str, int], now: int) -> ChangedFile:
-    shown = shown_path(change.path)
+def _changed_file(
+    root: str, change: git.Change, known: ChangedFile | None, now: int, *, read_blob: bool
+) -> ChangedFile:
+    shown, path = shown_path(change.path), os.path.join(root, change.path)  # noqa: PTH118 - two thousand of them
     try:
-        seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
+        seen = os.lstat(path)
     except (OSError, ValueError):
         # It is gone: its time is the moment it was first missed.
-        gone = modified_times.get(shown) or now
+        gone = known.modified if known and known.size is None else now
         return ChangedFile(path=shown, code=change.code, modified=gone, changed=gone)
     size = seen.st_size if stat.S_ISREG(seen.st_mode) else None
     modified, inode_changed = seen.st_mtime_ns // 1_000_000, seen.st_ctime_ns // 1_000_000
     # A file that was moved here keeps its time of modification; the inode's own time is the kernel's.
     changed = max(modified, inode_changed)
-    return ChangedFile(path=shown, code=change.code, modified=modified, changed=changed, size=size)
-
-
-def kept_files(root: str, before: GitFacts, now: GitFacts) -> list[str]:
-    """Files that differ no more although nobody wrote them: a commit has their content. What throws a change away writes."""
-    differing = {file.path for file in now.files}
-    gone = [file for file in before.files if file.path not in differing]
-    return [
-        file.path
-        for file in gone
-        if _changed_file(root, git.Change(file.path, file.code), {file.path: file.modified}, 0).modified
-        == file.modified
-    ]
+    blob = shared_fingerprinter().blob_of(path) if read_blob and seen.st_size < MAX_READ_BYTES else ""
+    if known and blob and blob == known.blob:
+        # It was written again with the same content, or touched.
+        modified, changed = known.modified, known.changed
+    return ChangedFile(path=shown, code=change.code, modified=modified, changed=changed, size=size, blob=blob)
 
 
 def shown_path(path: str) -> str:

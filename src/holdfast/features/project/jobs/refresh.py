@@ -13,6 +13,7 @@ from holdfast.core import git
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
 from holdfast.core.fingerprint import shared_fingerprinter
+from holdfast.core.job import Run
 from holdfast.core.kinds.project_events import (
     CheckRule,
     GitFacts,
@@ -30,7 +31,8 @@ from holdfast.features.project.document.adoption import adopt_document
 from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
-from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, kept_files, read_git_status, text_of
+from holdfast.features.project.jobs.git_fates import find_fates
+from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
 from holdfast.features.project.settings import DEFAULTS, Check, ProjectSettings
 from holdfast.features.project.state import (
@@ -134,7 +136,7 @@ def refresh(call: JobCall) -> list[Event]:
     # When each report that was read was written.
     known_reports = {run.runner: run.at for run in doc.results if run.runner.startswith(PREFIX)}
     facts.junit = read_reports(root, settings.junit, known_reports) or None
-    news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
+    news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0), call.run)
     return [*news, *_hand_made_changes(doc, settings, call.now)]
 
 
@@ -181,8 +183,9 @@ def _habit_patterns(reader: Reader, root: str, name: str, now: int) -> list[Habi
     return [*own, *shared][:MAX_PATTERNS]
 
 
-def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) -> list[Event]:
-    """Compares by checksums of what was reported: the stored text may have been redacted."""
+def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0, run: Run | None = None) -> list[Event]:
+    """Compares by checksums of what was reported: the stored text may have been redacted. `run`: to look for the content
+    of files that git says nothing more of."""
     sections = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
     sums = {name: _checksum_of(value) for name, value in sections.items()}
     changed = {name: value for name, value in sections.items() if doc.sums.get(name) != sums[name]}
@@ -192,8 +195,9 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
     if news.resolution is not None:
         # Set after the sums were made: a time in them would make every look a change.
         news.resolution.resolved_at = now
-    kept = kept_files(doc.project, doc.git, news.git) if news.git else None
-    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid, kept=kept)
+    ask = GitQuestions(doc.project, run) if run and news.git else None
+    fates = find_fates(ask, doc.project, doc.git, news.git, doc.commits) if ask and news.git else {}
+    observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid, fates=fates)
     return [own_event(observed, now, project=doc.project)]
 
 

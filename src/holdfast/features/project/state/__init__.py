@@ -188,7 +188,7 @@ class Project(Document, kw_only=True):
     results: list[CheckRun] = []
     commits: list[str] = []
     """Heads that git showed as commits made here, the last few."""
-    kept: list[str] | None = None
+    fates: dict[str, str] = {}
     """As in the last look (`project.observed`)."""
     area_proofs: dict[str, AreaProof] = {}
     own_rules: dict[str, RuleOutcome] = {}

@@ -135,20 +135,23 @@ def _validation_closed(before: Project, after: Project, task: Task) -> str:
     gone, validated = about - left, about & left
     if not gone:
         return f"Validated: {count_with_noun(len(validated), 'file')}" if validated else _done_line(before, after, task)
-    ways = [*_how_they_went(before, after, gone), *([("validated", len(validated))] if validated else [])]
+    ways = [*_how_they_went(after, gone), *([("validated", len(validated))] if validated else [])]
     (how, count), *more = ways
     return "; ".join([f"{how}: {count_with_noun(count, 'file')}", *(f"{_lower_first(name)}: {n}" for name, n in more)])
 
 
-def _how_they_went(before: Project, after: Project, gone: set[str]) -> list[tuple[str, int]]:
-    """A commit is what git showed as one; another head alone may be a pull or another branch."""
-    head, same_head = after.git.head, before.git.head == after.git.head
-    kept = gone if after.kept is None else gone & set(after.kept)
-    undone = "Stashed" if after.git.stashes > before.git.stashes else "No longer changed"
-    if same_head or not kept:
-        return [(undone, len(gone))]
-    how = "Committed without validation" if head in after.commits else "No longer uncommitted, without validation"
-    return [(how, len(kept)), *([(undone, len(gone - kept))] if gone - kept else [])]
+WAYS = {
+    "committed": "Committed without validation",
+    "stashed": "Stashed",
+    "moved": "Moved",
+    "discarded": "No longer changed",
+}
+
+
+def _how_they_went(after: Project, gone: set[str]) -> list[tuple[str, int]]:
+    """By where the content was found."""
+    fates = [after.fates.get(path, "discarded") for path in gone]
+    return [(words, fates.count(fate)) for fate, words in WAYS.items() if fate in fates]
 
 
 def _lower_first(text: str) -> str:

@@ -76,21 +76,9 @@ def _read_exit_file(ended: Event) -> int | None:
         for most in LOOKS:
             # A cheap look first, a long one only where that found nothing.
             tail = os.pread(file.fileno(), most, max(0, size - most))
-            code = _find_latest_exit(tail, ended)
+            code = transcripts_of(ended.agent).exit_code(tail.split(b"\n"), ended.data.call, ended.at)
             if code is not None or size <= most:
                 return code
-    return None
-
-
-def _find_latest_exit(tail: bytes, ended: Event) -> int | None:
-    transcripts = transcripts_of(ended.agent)
-    # The id as JSON has it, quotation marks included.
-    mark = msgspec.json.encode(ended.data.call)
-    for line in reversed(tail.split(b"\n")):
-        if mark in line:  # Most lines are long, and of other calls.
-            with suppress(*PARSE_ERRORS):
-                if (code := transcripts.exit_code(line, ended.data.call, ended.at)) is not None:
-                    return code
     return None
 
 

@@ -357,9 +357,8 @@ def _judged_again(session: Session, page: Sequence[Event], reader: Reader) -> se
     unknown = [event for event in page if isinstance(event.data, CheckFinished) and event.data.verdict == "unknown"]
     if not unknown:
         return set()
-    query = EventQuery(
-        session=session.id, kinds=(CheckFinished.KIND, ToolExitRead.KIND), after=unknown[0].seq, limit=LOOK_AROUND
-    )
+    kinds, most = (CheckFinished.KIND, ToolExitRead.KIND), 2 * len(page) + LOOK_AROUND
+    query = EventQuery(session=session.id, kinds=kinds, after=unknown[0].seq, limit=most)
     later = reader.events(query)
     exits = {event.data.of: event.seq for event in later if isinstance(event.data, ToolExitRead)}
     again = {event.data.of for event in later if event.seq > exits.get(event.data.of, event.seq)}
