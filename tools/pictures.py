@@ -4,6 +4,7 @@ widths in both themes to docs/pictures/every-size, which docs/screens.md lists. 
 import base64
 import io
 import struct
+import subprocess
 import sys
 import tempfile
 import zlib
@@ -24,7 +25,7 @@ from tools.made_up_history import write_history  # noqa: E402
 
 from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, start_demo  # noqa: E402
 from tests.browser.places import SHOWN, address  # noqa: E402
-from tests.kit import World  # noqa: E402
+from tests.kit import Agent, World, git, wait_until  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 EVERY_SIZE = FOLDER / "every-size"
@@ -82,9 +83,15 @@ def after_an_import() -> Iterator[Picture]:
     yield Picture("imported-activity", "/activity")
 
 
+def after_a_loss() -> Iterator[Picture]:
+    """Of a session that threw uncommitted work away."""
+    yield Picture("undo", "/session/tidy-up")
+    yield Picture("undo-now", "/")
+
+
 @dataclass
-class Imported:
-    """A month of made-up transcripts, imported."""
+class Played:
+    """A machine of its own."""
 
     world: World
 
@@ -106,7 +113,7 @@ def take_imported(browser: Any, folder: Path) -> list[bool]:
     wanted = [one for one in after_an_import() if _wanted(one)]
     if not wanted:
         return []
-    imported = Imported(World(folder))
+    imported = Played(World(folder))
     try:
         # Until today: the last of them were this morning.
         write_history(imported.world.home, folder / "work", datetime.now(UTC) + timedelta(days=1))
@@ -116,6 +123,43 @@ def take_imported(browser: Any, folder: Path) -> list[bool]:
         return [_take(browser, imported, one) for one in wanted]
     finally:
         imported.end()
+
+
+def take_a_loss(browser: Any, folder: Path) -> list[bool]:
+    wanted = [one for one in after_a_loss() if _wanted(one)]
+    if not wanted:
+        return []
+    played = Played(World(folder))
+    try:
+        _lose_work(played.world)
+        return [_take(browser, played, one) for one in wanted]
+    finally:
+        played.end()
+
+
+def _lose_work(world: World) -> None:
+    shop = world.project / "shop.py"
+    shop.write_text("def total(items):\n    return sum(items)\n")
+    git(world.project, "init", "-q", "-b", "main")
+    git(world.project, "add", "-A")
+    git(world.project, "commit", "-q", "-m", "shop")
+    agent = world.session("tidy-up")
+    agent.start()
+    agent.prompt("Tidy up the checkout, please")
+    _call(world, agent, "printf 'TAX = 7\\n' >> shop.py")
+    with shop.open("a") as file:
+        file.writelines(f"# by hand, line {number}\n" for number in range(180))
+    (world.project / "notes.md").write_text("what is left to do\n" * 34)
+    _call(world, agent, "git checkout -q -- . && git clean -fdq")
+    agent.stop()
+    wait_until(lambda: "lines lost" in world.cli("undo", "--list"), "the loss is in the log")
+
+
+def _call(world: World, agent: Agent, command: str) -> None:
+    call = f"toolu_{len(command)}"
+    agent.before("Bash", call=call, command=command)
+    subprocess.run(["sh", "-c", command], cwd=world.project, check=True)
+    agent.after("Bash", call=call, command=command)
 
 
 def main() -> None:
@@ -134,6 +178,8 @@ def main() -> None:
             demo.end()
         with tempfile.TemporaryDirectory() as folder:
             taken += take_imported(browser, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            taken += take_a_loss(browser, Path(folder))
         browser.close()
     SCREENS_PAGE.write_text(_screens_page())
     whole = sum(path.stat().st_size for path in FOLDER.rglob("*.*"))
@@ -146,7 +192,7 @@ def _wanted(picture: Picture) -> bool:
     return not sys.argv[1:] or any(picture.name.startswith(word) for word in sys.argv[1:])
 
 
-def _take(browser: Any, demo: Demo | Imported, picture: Picture) -> bool:
+def _take(browser: Any, demo: Demo | Played, picture: Picture) -> bool:
     width, height = picture.size
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if picture.dark else "light",

@@ -297,8 +297,8 @@ def test_a_session_is_told_that_head_moved_and_a_person_what_was_discarded(world
     shell(world, one, "git checkout -q -- a", call="loses")
     wait_until(lambda: "2 lines lost" in world.cli("undo", "--list"), "the loss is in the log")
     said = one.before("Bash", command="ls")["systemMessage"]
-    assert "2 uncommitted lines in 1 files were discarded" in world.cli("status")
-    assert "2 uncommitted lines in 1 files were discarded; restore: holdfast undo --call loses" in said
+    assert "2 uncommitted lines in 1 file discarded" in world.cli("status")
+    assert "2 uncommitted lines in 1 file discarded; restore: holdfast undo --call loses" in said
 
 
 def test_a_chosen_folder_outside_of_git_is_kept_too(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def versions_warnings(kept: dict[str, Any]) -> list[str]:
         lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
     for one in kept.get("losses", ()):
         undo = f"holdfast undo --call {one['seq']} --dir {one['root']}"
-        lines.append(f"undo: {one['lines']} uncommitted lines in {one['files']} files were discarded; restore: {undo}")
+        lines.append(f"undo: {one['said']} discarded; restore: {undo}")
     return [render.clean_line(line, 400) for line in lines]
 
 

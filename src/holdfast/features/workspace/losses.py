@@ -12,6 +12,10 @@ MOST_FILES = 100
 LARGEST = 1 << 20
 
 
+def describe_losses(lines: int, files: int) -> str:
+    return f"{lines:,} uncommitted line{'' if lines == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
+
+
 def note_losses(store: ContentStore, place: Place, files: Sequence[FileChange], session: str) -> None:
     """Fill in `lost` where a file with uncommitted content vanished or became as in HEAD."""
     moved = {one.after for one in files}

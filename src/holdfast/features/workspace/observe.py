@@ -17,7 +17,7 @@ from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.kinds.workspace_events import FileChange, WorkspaceChanged
 from holdfast.core.ports import Cipher
 from holdfast.features.workspace.content_store import ChangeRow, text_of
-from holdfast.features.workspace.losses import note_losses
+from holdfast.features.workspace.losses import describe_losses, note_losses
 from holdfast.features.workspace.policy import DISCARDING, MAY_DISCARD
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.restore import finish_open
@@ -187,7 +187,7 @@ def _changed_event(recorder: Recorder, root: str, token: str, rows: Sequence[Cha
 
 def _describe_loss(lines: int, files: int, call: str) -> str:
     named = f" --call {call}" if call else ""
-    return f"{lines} uncommitted lines in {files} files were discarded; restore: holdfast undo{named}"
+    return f"{describe_losses(lines, files)} discarded; restore: holdfast undo{named}"
 
 
 WORKSPACE = Workspace()

@@ -9,6 +9,7 @@ from holdfast.core.kinds.workspace_events import WorkspaceChanged
 from holdfast.core.ports import EventQuery
 from holdfast.core.times import DAY
 from holdfast.features.workspace import rescues
+from holdfast.features.workspace.losses import describe_losses
 from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.features.workspace.plans import as_answer, changed_files, find_here, plan_undo, steps_of
 from holdfast.features.workspace.settings import DEFAULTS
@@ -69,7 +70,8 @@ def of_session(call: Call) -> dict[str, Any]:
 
 def _as_call(row: dict[str, Any], start: int) -> dict[str, Any]:
     lost = [one["lost"] for one in row["files"].values() if one["lost"]]
-    return {**row, "files": _acts(row["files"]), "start": start, "lost": sum(lost), "losing": len(lost)}
+    said = describe_losses(sum(lost), len(lost))
+    return {**row, "files": _acts(row["files"]), "start": start, "lost": sum(lost), "said": said}
 
 
 def _acts(files: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -90,7 +92,7 @@ def list_losses(call: Call) -> list[dict[str, Any]]:
         if isinstance(data, WorkspaceChanged) and event.session and any(one.lost for one in data.files):
             lost = [one.lost for one in data.files if one.lost]
             losses.append({"seq": event.seq, "at": event.at, "session": event.session, "root": data.root,
-                           "lines": sum(lost), "files": len(lost)})  # fmt: skip
+                           "said": describe_losses(sum(lost), len(lost))})  # fmt: skip
     return losses[:MOST_LOSSES]
 
 
