@@ -102,7 +102,11 @@ def versions_warnings(kept: dict[str, Any]) -> list[str]:
     for root in kept.get("roots", ()):
         name = root["root"]
         lines += [f"undo: {name} is looked at only before calls: {root['problem']}"] if root["problem"] else []
-        lines += [f"undo: in {name}, {root['late']} calls began before every change was kept"] if root["late"] else []
+        lines += (
+            [f"undo: in {name}, {render.counted(root['late'], 'call')} began before every change was kept"]
+            if root["late"]
+            else []
+        )
         lines += [f"undo: {name}/{path} is not kept: {why}" for path, why in list(root["not_kept"].items())[:5]]
     for one in kept.get("losses", ()):
         undo = f"holdfast undo --call {one['seq']} --dir {one['root']}"
