@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from holdfast.core.git_context import CachedGitContext
 from holdfast.core.machine import boot_id, machine_id
 from holdfast.doors.cli.sessions import timeline_line
 from holdfast.features import cost
+from holdfast.features.cost.settings import CostSettings
 from holdfast.features.sessions import FEATURE
 from tests.factories import a_key, an_engine
 from tests.kit import PAYLOADS
@@ -369,7 +370,8 @@ def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> No
     money = format_dollars(show["cost"])
     assert f"cost**: {money}" in recorder.view("export", id=SESSION, format="md")["text"].replace("\\", "")
     assert recorder.view("statusline", id=SESSION)["text"].startswith(f"{money} · 950 tokens")
-    (group,) = cost.FEATURE.views["report"](recorder.call(by="session"))["groups"]
+    asked = replace(recorder.call(by="session"), settings=CostSettings())
+    (group,) = cost.FEATURE.views["report"](asked)["groups"]
     assert (group["cost_micro_dollars"], group["tokens"]["total"]) == (show["cost"], show["total_tokens"])
 
 

@@ -231,6 +231,22 @@ def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: 
     wait_until(is_refused, "the new setting counts")
 
 
+def test_before_an_edit_it_is_told_once_whose_lines_are_there(world: World) -> None:
+    one, two = world.session("one"), world.session("two")
+    one.start(), two.start()
+    edit = {"file_path": str(world.project / "a"), "old_string": "committed", "new_string": "x"}
+    assert two.before("Edit", call="e0", **edit) == {}, "nobody else wrote there"
+    two.after("Edit", call="e0", **edit)
+    shell(world, one, "echo by one >> a", "c1")
+    (world.project / "a").write_text("committed\nby one\nby the person\n")
+    told = two.before("Edit", call="e1", **edit)["hookSpecificOutput"]
+    assert "a (line 2 by session one), a (line 3 by a person)" in told["additionalContext"]
+    assert "permissionDecision" not in told
+    two.after("Edit", call="e1", **edit)
+    assert "uncommitted lines" not in str(two.before("Edit", call="e2", **edit))
+    assert "by session one" not in str(one.before("Edit", call="e3", **edit))
+
+
 def test_clean_files_come_back_byte_for_byte(world: World) -> None:
     """Line ends, a submodule, a sparse checkout: files that git calls clean are not always as its objects are."""
     commit = "git -c user.name=a -c user.email=a@b commit -qm more"

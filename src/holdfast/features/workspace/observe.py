@@ -74,14 +74,15 @@ class Workspace:
             if native:
                 recorder.end(native=native)
             return False
-        folders = dict.fromkeys((*_named_folders(waiting.body), waiting.folder))
-        roots = {root.root: root for one in folders if (root := recorder.root_for(one, settings)) is not None}
+        files, folder = _named_paths(waiting.body)
+        folders = dict.fromkeys((folder, *map(os.path.dirname, files), waiting.folder))
+        roots = {root.root: root for one in folders if one and (root := recorder.root_for(one, settings)) is not None}
         if not roots:
             return False
         recorder.before_call(list(roots.values()), waiting.key, native)
-        return recorder.has_news(waiting.body) or (
-            MAY_DISCARD.search(waiting.body) is not None and any(one.files for one in roots.values())
-        )
+        if MAY_DISCARD.search(waiting.body) and any(one.files for one in roots.values()):
+            return True
+        return recorder.has_news(waiting.body) or recorder.may_overwrite(roots.values(), files, waiting.body)
 
     def enrich(self, event: Event, settings: Settings, _parts: ContentParts) -> bool:
         data, recorder = event.data, self._recorder
@@ -110,7 +111,9 @@ class Workspace:
         news = recorder.take_news(event.session)
         data.changed_by = {text_of(path): by for path, by in news.items()}
         root.sessions.add(event.session)
-        if data.action == "shell" and root.files and any(map(DISCARDING.search, read_acts(data.command).readings)):
+        if data.action == "edit" and root.files:
+            data.endangered = recorder.overwritten(root, event.session, [data.path, *data.paths])[:MOST_ENDANGERED]
+        elif data.action == "shell" and root.files and any(map(DISCARDING.search, read_acts(data.command).readings)):
             data.endangered = recorder.endangered(root, event.session)[:MOST_ENDANGERED]
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
@@ -138,13 +141,16 @@ class Workspace:
         recorder.close()
 
 
-def _named_folders(body: bytes) -> list[str]:
-    """The folders that the call names: where it runs, and those of files."""
-    named = []
+def _named_paths(body: bytes) -> tuple[list[str], str]:
+    """The files that the call names, and the folder where it runs."""
+    files, folder = [], ""
     for key, value in _FOLDER.findall(body)[:MOST_NAMED]:
         path = str(msgspec.json.decode(b'"' + value + b'"'))
-        named.append(path if key == b"cwd" else os.path.dirname(path))
-    return named
+        if key == b"cwd":
+            folder = path
+        else:
+            files.append(path)
+    return files, folder
 
 
 def _only_reads(agent: str, body: bytes) -> bool:

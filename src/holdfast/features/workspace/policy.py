@@ -30,7 +30,7 @@ def decide(_state: State, event: Event, settings: Settings) -> Decision | None:
     data, settings = event.data, settings or DEFAULTS
     if not isinstance(data, HookPayload):
         return None
-    said = [_warn(data.endangered, settings)] if isinstance(data, ToolPayload) and data.endangered else []
+    said = [_warn(data, settings)] if isinstance(data, ToolPayload) and data.endangered else []
     if isinstance(data, ToolPayload) and data.changed_by:
         said.append(context_decision(SOURCE, describe_news(data.changed_by)))
     if data.discarded:
@@ -38,8 +38,13 @@ def decide(_state: State, event: Event, settings: Settings) -> Decision | None:
     return merge_decisions(said) if said else None
 
 
-def _warn(endangered: Sequence[OwnedLines], settings: WorkspaceSettings) -> Decision:
-    text = f"This would discard uncommitted lines of others: {name_lines(endangered)}."
+def _warn(data: ToolPayload, settings: WorkspaceSettings) -> Decision:
+    named = name_lines(data.endangered)
+    if data.action == "edit":
+        return context_decision(
+            SOURCE, f"Others have uncommitted lines there: {named}. Keep what you were not asked to change."
+        )
+    text = f"This would discard uncommitted lines of others: {named}."
     if settings.discards == "refuse":
         return deny_decision(f"{text} Leave them, or ask your person.")
     if settings.discards == "ask":

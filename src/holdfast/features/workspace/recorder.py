@@ -73,6 +73,7 @@ class Recorder:
         self._users: dict[str, dict[str, None]] = {}
         self._news: dict[str, dict[str, str]] = {}
         self._losses: dict[str, dict[str, None]] = {}
+        self._warned: dict[tuple[str, str, str], None] = {}
         self._closing: list[str] = []
         self._used: dict[str, float] = {}
         self._watches = FolderWatches(lambda: self.roots.values(), self._doubt)
@@ -259,11 +260,35 @@ class Recorder:
                 if len(news) < MOST_NEWS:
                     news[path] = writer
 
-    def endangered(self, root: WatchedRoot, session: str) -> list[OwnedLines]:
-        """Uncommitted lines here that somebody else wrote."""
-        look = git_files.look(root.place)
+    def may_overwrite(self, roots: Iterable[WatchedRoot], files: Sequence[str], body: bytes) -> bool:
+        """Whether somebody whom the call does not name has uncommitted lines in a file that it names."""
+        return any(
+            not by or by.encode() not in body
+            for root in roots
+            for path in root.inside(files)
+            for by in self._known_writers(root, path)
+        )
+
+    def _known_writers(self, root: WatchedRoot, path: str) -> list[str]:
+        if path not in root.files:
+            return []
+        return [by for _, by in self.store.writers(root.root, path)[1:] if by != "?"]
+
+    def overwritten(self, root: WatchedRoot, session: str, files: Sequence[str]) -> list[OwnedLines]:
+        """Uncommitted lines of others in files that an edit is about; told once for each file and writer."""
+        shared = [path for path in root.inside(files) if set(self._known_writers(root, path)) - {session}]
+        found = [one for one in self.endangered(root, session, shared) if one.by != "?"] if shared else []
+        news = [one for one in found if (session, one.path, one.by) not in self._warned]
+        self._warned.update(dict.fromkeys((session, one.path, one.by) for one in news))
+        while len(self._warned) > MOST_USED:
+            del self._warned[next(iter(self._warned))]
+        return news
+
+    def endangered(self, root: WatchedRoot, session: str, only: Sequence[str] = ()) -> list[OwnedLines]:
+        """Uncommitted lines here that somebody else wrote; or those in `only`."""
+        look = root.last_look if only else git_files.look(root.place)
         with self.lock:
-            changed = {path: seen for path, seen in root.files.items() if seen.id and path in look.changed}
+            changed = {path: seen for path, seen in root.files.items() if seen.id and path in (only or look.changed)}
             writers = {path: self.store.writers(root.root, path) for path in changed}
         shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
         committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])

@@ -76,6 +76,15 @@ class WatchedRoot:
         """What HEAD had at the last look."""
         return self._look.commit.files()
 
+    @property
+    def last_look(self) -> Look:
+        return self._look
+
+    def inside(self, files: Iterable[str]) -> list[str]:
+        """Those of this worktree, relative to it."""
+        top = f"{self.root}/"
+        return list(dict.fromkeys(one[len(top) :] for one in map(os.path.normpath, files) if one.startswith(top)))
+
     def state_of(self, path: str) -> Seen:
         seen = self.files.get(path)
         if seen is None and path not in self._look.changed and path not in self._unlisted:
