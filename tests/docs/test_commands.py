@@ -136,8 +136,10 @@ def _write_settings(world: World, text: str) -> None:
 def _interrupted(world: World, words: str) -> None:
     """Its first line has come."""
     process = subprocess.Popen(
-        words.split(), cwd=world.project, env=world.env, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+        words.split(), cwd=world.project, env=world.env, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        # What runs in the background of a script inherits that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     assert process.stdout
     assert process.stdout.readline(), words
     os.kill(process.pid, signal.SIGINT)

@@ -181,7 +181,16 @@ def python_sources(name: str, version: str, *needs: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             _get_python_sources(folder, f"{name}=={version}", needs)
+        _repair_scripts(folder / "site" / "bin")
     return folder
+
+
+def _repair_scripts(folder: Path) -> None:
+    """They name the Python that installed them, which is gone with its checkout."""
+    for script in folder.iterdir() if folder.is_dir() else ():
+        first, _, rest = script.read_bytes().partition(b"\n")
+        if first.startswith(b"#!") and not Path(os.fsdecode(first[2:].strip())).exists():
+            script.write_bytes(b"#!" + os.fsencode(sys.executable) + b"\n" + rest)
 
 
 def python_packages(name: str, version: str) -> Path:

@@ -1,5 +1,6 @@
 """Runs one index build in its own process; the task is JSON on stdin, the result JSON on stdout."""
 
+import os
 import sys
 
 import msgspec
@@ -8,6 +9,8 @@ from holdfast.analysis.search.index.build import Result, Task, run_build
 
 
 def main() -> int:
+    # The index contains source text, and so does what SQLite writes beside it.
+    os.umask(0o077)
     try:
         task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     except msgspec.DecodeError as error:
