@@ -21,6 +21,8 @@ SHOWN = (
     "session list --all --limit 8", "session timeline 0f5c2a9e", "cost project", "search index run", 'search "say hello"',
     "data verify", 'history "discount code"', "files",
 )  # fmt: skip
+BEHIND = 20
+"""Events that may come while it is shown."""
 SESSION = "0f5c2a9e-4a51-4c39-9a52-6b1d8f3e7c11"
 
 
@@ -97,10 +99,22 @@ class Player:
         print(f"  {event:<17} exit {done.returncode}{told}", flush=True)
 
     def show(self) -> None:
+        self.wait_for_history()
         for line in SHOWN:
             words = shlex.split(line)
             say(f"holdfast {line}")
             self.holdfast(*words)
+
+    def wait_for_history(self) -> None:
+        """Whatever was imported a moment ago can be found a little later."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            asked = [BIN / "holdfast", "history", "greet", "--json"]
+            done = subprocess.run(asked, cwd=self.repo, env=self.env, capture_output=True, check=False)
+            told = json.loads(done.stdout)["data"] if done.returncode == 0 else {"head": 1, "indexed": 0}
+            if told["head"] - told["indexed"] < BEHIND:
+                return
+            time.sleep(0.2)
 
     def dashboard(self) -> None:
         """Only where somebody is there to look: its address ends with this."""
