@@ -222,6 +222,16 @@ def test_a_running_total_that_begins_again_is_added(tmp_path):
     assert totals(records).output == 40
 
 
+def test_a_rollout_that_begins_in_the_middle_counts_only_its_own_answers(tmp_path):
+    meta, context, *counts = old_codex(900, 910, 930)
+    for line, last in zip(counts, (8, 10, 20), strict=True):
+        line["payload"]["info"]["last_token_usage"] = {
+            "input_tokens": last, "cached_input_tokens": last // 2, "output_tokens": last,
+        }  # fmt: skip
+    records = read_lines(codex.READER, tmp_path / "rollout-1.jsonl", counts[0], meta, context, *counts[1:])
+    assert [record.spent.output for record in records] == [8, 10, 20]
+
+
 def test_a_fork_of_an_older_rollout_counts_only_its_own(tmp_path):
     home = tmp_path / ".codex"
     read_lines(codex.READER, home / "rollout-1.jsonl", *old_codex(10, 30))

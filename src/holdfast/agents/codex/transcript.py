@@ -25,6 +25,7 @@ class Tokens(msgspec.Struct):
 
 class Counts(msgspec.Struct):
     total_token_usage: Tokens | None = None
+    last_token_usage: Tokens | None = None
 
 
 class Git(msgspec.Struct):

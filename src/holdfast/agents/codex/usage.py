@@ -53,9 +53,13 @@ def _running_total(payload: Payload, position: Position, at: int) -> Statement |
     if total is None:
         return None
     context, usage = position.context, total.usage()
+    last = payload.info.last_token_usage if payload.info else None
     earlier = position.known.get(_thread_id(context))
+    if earlier is None and last:
+        # What the total held before the first answer of this file was spent elsewhere.
+        position.known[_thread_id(context)] = usage.beyond(last.usage())
     # A total that shrank was restarted; under a new id it is counted from 0.
-    if earlier and (usage.total or 0) < (earlier.total or 0):
+    elif earlier and (usage.total or 0) < (earlier.total or 0):
         context.epoch += 1
     return Statement(id=_thread_id(context), said=usage, at=at)
 
