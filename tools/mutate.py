@@ -242,7 +242,7 @@ def _marked(module: Path, nodes: dict[int, int]) -> ast.Module:
     by_place = list(ast.walk(tree))
     for number, place in nodes.items():
         holder = holders[id(by_place[place])]
-        # What stands outside of functions runs once, at the first import: whoever comes by the module may judge it.
+        # Code outside functions runs once, at the first import: any test of the module may judge it.
         is_inside = isinstance(holder, FUNCTIONS)
         for function in [holder] if is_inside else [node for node in by_place if isinstance(node, FUNCTIONS)]:
             call = ast.parse(f"__import__('holdfast_marks').reached({number})").body[0]

@@ -90,7 +90,7 @@ def dotted(node: ast.expr) -> list[str]:
 
 
 def target_of(module: str, node: ast.expr) -> Node | None:
-    """What `name` or `package.name` of a module stands for."""
+    """What `name` or `package.name` of a module refers to."""
     words = dotted(node)
     found = resolve(module, words[0]) if words else None
     for word in words[1:]:

@@ -66,7 +66,7 @@ def _next(version: str) -> str:
 
 
 def export_commit(folder: Path, version: str) -> Path:
-    """What is committed, with the version written in: nothing that only lies about here gets into a package."""
+    """What is committed, with the version written in: no untracked file gets into a package."""
     archive = folder / "source.tar"
     subprocess.run(["git", "archive", "-o", archive, "HEAD"], cwd=ROOT, check=True)
     source = folder / "source"

@@ -23,7 +23,7 @@ SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
 STDIN_WAIT, STDIN_TELL_WAIT = 2.0, 1.0  # how long stdin may keep us waiting, in all
 STDOUT_IDLE_MS, LOCK_WAIT = 5000, 0.5
 VALUE_MAX, ANSWER_MAX, BODY_MAX = 4096, 16 << 20, 1 << 30
-HELD_MAX, PIECE = 4 << 20, 1 << 18  # a longer body lies in a file without a name until it is handed on
+HELD_MAX, PIECE = 4 << 20, 1 << 18  # a longer body is kept in an unnamed file until it is sent
 ENVIRONMENT = (
     b"CLAUDECODE CLAUDE_PROJECT_DIR CLAUDE_PID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT CLAUDE_PROJECT "
     b"GEMINI_SESSION_ID GEMINI_PROJECT_DIR CODEX_HOME COPILOT_HOME CURSOR_VERSION CURSOR_PROJECT_DIR "

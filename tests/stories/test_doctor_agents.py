@@ -17,7 +17,7 @@ def world(tmp_path: Path):
 
 def findings(world: World, word: str = "") -> list[str]:
     told = world.json("doctor", code=None)["findings"]
-    return [f"{f['problem']} → {f['mend']}" for f in told if word in f["problem"]]
+    return [f"{f['problem']} → {f['fix']}" for f in told if word in f["problem"]]
 
 
 def program(world: World, name: str, version: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ BOUNDED = 4 << 20
 # In characters, of one string of a body that is too large.
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
-# Levels of nesting; what lies deeper is left out.
+# Levels of nesting; deeper levels are left out.
 DEEPEST = 12
 PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
 _MEANS_NO = frozenset(("", "0", "no", "false", "off"))

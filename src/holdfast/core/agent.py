@@ -105,7 +105,7 @@ class Agent:
     untold: frozenset[Untold] = frozenset()
     """What its hooks omit and its transcript contains; `compaction`: neither has the tokens of its request."""
     waits: Literal["", "beside", "before"] = ""
-    """Whether a hook about a permission may wait for an answer: beside the agent's own dialog, or before it."""
+    """Whether a hook about a permission may wait for an answer: while the agent's own dialog is open, or before it."""
     transcripts: Callable[[], Any] | None = None
     """Loads its `analysis.transcripts.Transcripts`."""
 

@@ -117,7 +117,7 @@ def _note_broken(report: ChainReport, seq: int) -> None:
 
 
 def _note_lost(report: ChainReport, head: Head, restores: Sequence[Restore]) -> None:
-    # A restore takes away every head that was noted before it and lies beyond what it kept.
+    # A restore takes away every head that was noted before it and is newer than what it kept.
     if any(restore.at >= head.at and restore.kept < head.seq for restore in restores):
         report.restored_heads += 1
     elif len(report.lost_heads) < MOST_NAMED:

@@ -74,7 +74,7 @@ class _Index(msgspec.Struct):
     entries: dict[str, _Entry]
     sums: dict[tuple[str, ...], int]
     unwatched: list[str] = []
-    """Files whose changes git was told to overlook (`--assume-unchanged`, `--skip-worktree`)."""
+    """Files whose changes git overlooks (`--assume-unchanged`, `--skip-worktree`)."""
 
 
 class _Seen(msgspec.Struct, frozen=True):

@@ -127,7 +127,7 @@ def is_branch_glob(name: str) -> bool:
 def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
     """Read the commits of branches from git's files; missing branches are left out.
 
-    `release/*` stands for every branch that it matches, up to `MOST_REFS`.
+    `release/*` means every branch that it matches, up to `MOST_REFS`.
     """
     refs = {}
     packed: str | None = None

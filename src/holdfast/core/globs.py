@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 
 Segments = tuple[re.Pattern[str] | None, ...]
-"""None stands for `**`."""
+"""None is `**`."""
 
 
 @lru_cache(20_000)

@@ -250,7 +250,7 @@ class Transaction:
         return msgspec.structs.replace(decision, contexts=(*fresh, *decision.contexts)) if fresh else decision
 
     def _carried(self, event: Event, decision: Decision) -> Decision:
-        """Only what the agent really receives is recorded as told; contexts wait for the next event that has a place
+        """Only what the agent really receives is recorded as delivered; contexts wait for the next event that has a place
         for them, and a refusal without one is recorded as undelivered."""
         carried, held = self.engine.ports.carried(event, decision), self.engine.held
         if decision.contexts or held:

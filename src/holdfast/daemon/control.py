@@ -86,7 +86,7 @@ class Control:
             self._committed.clear()
             with self._news:
                 self._news.notify_all()
-            time.sleep(BETWEEN_NEWS_S)  # The first is told at once; of many in a row nobody need hear each.
+            time.sleep(BETWEEN_NEWS_S)  # The first is reported at once; of many in a row not each one.
 
     def _answer(self, sock: socket.socket) -> None:
         self._open += 1

@@ -38,7 +38,7 @@ class Health:
         found = {one.name: one for one in self._find(reader)}
         now = now_ms()
         with self._lock:
-            # One that was mended and comes back begins anew.
+            # One that was fixed and comes back begins again.
             self._since = {name: one.since or self._since.get(name, now) for name, one in found.items()}
             for name, one in found.items():
                 one.since = self._since[name]

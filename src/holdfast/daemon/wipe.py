@@ -52,7 +52,7 @@ def remove_state(paths: Paths) -> None:
     for path in (paths.lease, paths.start_lock):
         path.unlink(missing_ok=True)
     for folder in (paths.run, paths.state):
-        with contextlib.suppress(OSError):  # A hook has come meanwhile and begins anew.
+        with contextlib.suppress(OSError):  # A hook came meanwhile and starts over.
             folder.rmdir()
 
 

@@ -44,7 +44,7 @@ def test_a_broken_settings_file_is_left_alone_and_up_fails(world: World) -> None
 def test_a_machine_without_git_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert list(checks._check_git()) == []
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert [finding.mend for finding in checks._check_git()] == ["install git, then: holdfast daemon restart"]
+    assert [finding.fix for finding in checks._check_git()] == ["install git, then: holdfast daemon restart"]
     assert readiness.next_commands([])[-1] == "install git, then: holdfast up"
 
 
@@ -102,7 +102,7 @@ def test_what_an_older_daemon_cannot_answer_names_it(
     said = shown_by(monkeypatch, capsys, "task", "list")
     assert said.endswith(", this command is 9.9.9. Run: holdfast daemon restart\n")
     assert said.count("\n") == 1
-    assert [f.mend for f in checks._check_store()] == ["holdfast daemon restart"]
+    assert [f.fix for f in checks._check_store()] == ["holdfast daemon restart"]
 
 
 def test_a_mistake_of_ours_is_not_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

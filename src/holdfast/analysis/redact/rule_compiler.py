@@ -118,7 +118,7 @@ def _join_notations(notations: Iterable[Mapping[str, str]]) -> str:
 
 
 def expand(pattern: str, fragments: Mapping[str, str], words: Mapping[str, Iterable[str]]) -> str:
-    """`(?&name)` stands for a fragment, `(?&word:name)` for any word of a list."""
+    """`(?&name)` is replaced by a fragment, `(?&word:name)` for any word of a list."""
 
     def replace(match: re.Match[str]) -> str:
         if match[1]:
@@ -129,7 +129,7 @@ def expand(pattern: str, fragments: Mapping[str, str], words: Mapping[str, Itera
 
 
 def expand_anchors(anchors: Iterable[str | list[Any]]) -> Iterator[str]:
-    """A list among them stands for every combination of its parts."""
+    """A list among them means every combination of its parts."""
     for anchor in anchors:
         if isinstance(anchor, str):
             yield anchor

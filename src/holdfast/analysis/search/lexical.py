@@ -155,11 +155,11 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
         return []
     shared = _count_shared(db, grams).most_common(MOST_COMPARED + 1)
     # Of ties all or none, so that the index order has no effect.
-    likest = [row for row, _ in cut_before_tie(shared, MOST_COMPARED)]
+    closest = [row for row, _ in cut_before_tie(shared, MOST_COMPARED)]
     rows = db.execute(
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d"
-        f" join chunks c on c.id = d.chunk join files f on f.id = c.file where d.id in ({','.join('?' * len(likest))})"
-        " and d.kind <> 'section' order by f.path, c.start, d.first", likest,
+        f" join chunks c on c.id = d.chunk join files f on f.id = c.file where d.id in ({','.join('?' * len(closest))})"
+        " and d.kind <> 'section' order by f.path, c.start, d.first", closest,
     )  # fmt: skip
     candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]

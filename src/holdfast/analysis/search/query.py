@@ -137,7 +137,7 @@ def _trim_word(word: str) -> str:
 
 
 def _has_case_inside(name: str) -> bool:
-    """`parseStatus`: parts told apart by case alone."""
+    """`parseStatus`: parts separated by case alone."""
     is_mixed = not name.islower() and not name.isupper() and "-" not in name
     return is_mixed and len(identifier_parts(name)) > 1 and any(c.isupper() for c in name[1:])
 

@@ -9,7 +9,7 @@ from holdfast.analysis.search.index.build import Result, Task, run_build
 
 
 def main() -> int:
-    # The index contains source text, and so does what SQLite writes beside it.
+    # The index contains source text, and so do the files that SQLite writes next to it.
     os.umask(0o077)
     try:
         task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)

@@ -337,7 +337,7 @@ def _as_status(path: Path, word: Word) -> Status | None:
     if len(word.parts) != 1:
         return None
     part = word.parts[0]
-    # Inside of `(( ))` a variable stands without a dollar sign.
+    # Inside `(( ))` a variable has no dollar sign.
     if part.kind == "text":
         value = path.variables.get(part.text)
         return value.status if value else None

@@ -112,7 +112,7 @@ def _takes_words(name: str) -> bool:
 
 
 def _behind_dashes(name: str, words: list[str]) -> list[str]:
-    """What stands behind `--`, behind a verb that runs, or as the first words of a program that is not known otherwise."""
+    """The words after `--`, after a verb that runs, or the first words of a program that is not known otherwise."""
     if _takes_words(name):
         return []
     found = [words.index("--") + 1] if "--" in words else []
@@ -124,7 +124,7 @@ def _behind_dashes(name: str, words: list[str]) -> list[str]:
 
 
 def _of_github(words: list[str]) -> list[str]:
-    """`gh codespace ssh -- CMD` and `gh alias set x '!CMD'`; what else stands there is text."""
+    """`gh codespace ssh -- CMD` and `gh alias set x '!CMD'`; other words are text."""
     commands = [word[1:] for word in words if word.startswith("!")]
     if "ssh" in words and "--" in words:
         commands += launched_commands(words[words.index("--") + 1 :])

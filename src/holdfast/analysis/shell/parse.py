@@ -67,7 +67,7 @@ def parse_command(text: str) -> Node:
 
 
 def _is_too_large(text: str) -> bool:
-    """What stands in quotes hardly costs anything, as far as quotes can be told without a parser."""
+    """Quoted text costs almost nothing, as far as quotes can be found without a parser."""
     if len(text) < MAX_PARENTHESES // 4:
         return False
     if len(text) > MAX_CHARACTERS_WITHOUT_HEREDOCS or len(_PARENTHESIS.findall(text)) > MAX_PARENTHESES:

@@ -169,7 +169,7 @@ def _without_comments(code: str) -> str:
 
 
 def _call_arguments(code: str, at: int) -> str:
-    """What stands between the brackets of a call."""
+    """The text between the brackets of a call."""
     depth, end = 1, at
     # A bound for brackets that never close.
     while end < len(code) and depth and end - at < 600:

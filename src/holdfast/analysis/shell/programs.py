@@ -104,7 +104,7 @@ def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[
     if "expand_aliases" in path.options:
         _record_invocation(executor, call, path, shadowed=True)
         return executor.run(executor.parse(spelled), path, call.streams, True)
-    # Whether it is expanded is not known: its text is read for rules, the name is followed as it stands.
+    # Whether it is expanded is not known: its text is read for rules, the name is followed as written.
     executor.run_later.append(spelled)
     path.tamper(f"{name} may be an alias")
     return run_call(executor, call, path)

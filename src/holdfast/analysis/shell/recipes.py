@@ -258,7 +258,7 @@ def _task_recipe(text: str, target: str) -> str:
 
 
 def _yaml_block(text: str, key: str) -> str:
-    """What is below a key, with what stands in its own line."""
+    """The lines below a key, with the rest of its own line."""
     lines, indent = [], -1
     for line in text.splitlines():
         at = len(line) - len(line.lstrip())

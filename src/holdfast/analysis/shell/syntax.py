@@ -32,7 +32,7 @@ class Word(msgspec.Struct, frozen=True):
 
 class Redirect(msgspec.Struct, frozen=True):
     descriptor: int
-    """-1 stands for standard output and standard error together."""
+    """-1 is standard output and standard error together."""
     operator: str
     """`>`, `>>`, `<`, `>&`, `<&`, `<<<` or `<<` (the target is then the text itself)."""
     target: Word
@@ -123,7 +123,7 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Unparsed(msgspec.Struct, frozen=True):
-    """A construct that is not followed. What stands in it may have run or not."""
+    """A construct that is not followed. Its content may have run or not."""
 
     text: str
 

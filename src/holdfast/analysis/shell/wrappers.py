@@ -138,7 +138,7 @@ class _Options:
             return None
         try:
             if self.spec.begins:
-                # Where the command begins, whatever stands before it.
+                # Where the command begins, whatever comes before it.
                 at = next((at for at, word in enumerate(rest) if word == "--" or word in waits), len(rest))
                 self._refuse_nothing(rest[:at])
                 at += 1
@@ -267,7 +267,7 @@ def _script_options(words: list[str]) -> dict[str, str]:
     return options
 
 
-# `-qec`, `-qecpytest`: the letters before `c`, and what stands behind it.
+# `-qec`, `-qecpytest`: the letters before `c`, and the text after it.
 _SCRIPT_LETTERS = re.compile(r"^-(?!-)([^c]*)(c?)(.*)$", re.S)
 _PARALLEL_NOTHING = frozenset(("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"))
 MAX_JOBS = 12

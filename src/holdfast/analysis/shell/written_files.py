@@ -111,7 +111,7 @@ WHOLE_TREE = "**"
 
 
 def _replaces_tree(words: list[str]) -> bool:
-    """`git stash` and `git reset --hard`: what was tried before is not what lies there afterwards."""
+    """`git stash` and `git reset --hard`: the files differ from what was tested before."""
     if words[0].rpartition("/")[2] != "git":
         return False
     call = split_git(words)
@@ -195,7 +195,7 @@ def _git_writes(command: ShellCommand) -> list[str]:
     call = split_git(command.words)
     words = [call.verb, *call.arguments]
     if call.verb == "config":
-        # Only what sets something: a key and a value beside the file.
+        # Only what sets something: a key and a value next to the file.
         file = _flag_values(words, ["-f", "--file"])
         operands = [word for word in _plain_operands(words) if word not in (*file, "set", "get", "list")]
         return file if len(operands) > 1 else []

@@ -11,7 +11,7 @@ UNKNOWN_VERB = "?"
 
 
 class AgentProcess(Record):
-    """The process of an agent, told apart from every other: by its id and start, the boot and the machine."""
+    """The process of an agent, identified by its id and start, the boot and the machine."""
 
     pid: int = 0
     start: int = 0
@@ -105,7 +105,7 @@ class ToolPayload(HookPayload):
     endangered: list["OwnedLines"] = []
     """Uncommitted lines of others that it may discard."""
     changed_by: dict[str, str] = {}
-    """Files that the session used and somebody else changed since its last call, and who did. After `//` stands how HEAD
+    """Files that the session used and somebody else changed since its last call, and who did. After `//` comes how HEAD
     moved."""
 
 

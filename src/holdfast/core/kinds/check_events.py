@@ -23,7 +23,7 @@ class CheckFinished(Payload):
     """all, or part of what is in `dir` (`core.checks.Selection`)."""
     operands: list[str] = []
     reach: list[str] = []
-    """Folders that it says something of, as `dir`; empty where that cannot be told."""
+    """Folders that it says something of, as `dir`; empty where that is not known."""
     presumed: bool = False
     """A script of the project that is a check by its name only."""
     could_not_start: bool = False
@@ -74,7 +74,7 @@ class GitActed(Payload):
 
 @event_kind("git.noticed")
 class GitNoticed(Payload):
-    """HEAD or the index of a worktree changed while no tool call was running there: a person works beside the agent."""
+    """HEAD or the index of a worktree changed while no tool call was running there: a person works next to the agent."""
 
     worktree: str = ""
     repo: str = ""

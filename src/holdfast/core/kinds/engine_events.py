@@ -38,7 +38,7 @@ class AnswerUndelivered(Payload):
     """What was answered; where nobody could be asked, what would have been answered when it was found."""
     reasons: list[str] = []
     instead: str = ""
-    """What the agent was told: `deny` (a requirement with `when_unsure: deny`); empty: nothing, the call was let through."""
+    """What the agent received: `deny` (a requirement with `when_unsure: deny`); empty: nothing, the call was let through."""
     call: str = ""
     branch: str = ""
     repo: str = ""
@@ -94,7 +94,7 @@ class StoreRestored(Payload):
 
 @event_kind("state.rebuilt")
 class StateRebuilt(Payload):
-    """Documents were made anew from the log."""
+    """Documents were rebuilt from the log."""
 
     features: list[str] = []
     events: int = 0

@@ -12,12 +12,12 @@ class MemoryPayload(Payload):
 
 
 class RememberedPayload(MemoryPayload):
-    """Words that may be told to later sessions."""
+    """Words that may be injected into later sessions."""
 
     type: str = ""
     text: str = ""
     detail: str = ""
-    """Quotes tools; shown to those who ask, never told to an agent."""
+    """Quotes tools; shown on request, never injected."""
     origin: str = ""
     """Whose words: user, agent, deed, outside."""
     words_of: str = ""
@@ -46,7 +46,7 @@ class MemoryKept(RememberedPayload):
 
 @event_kind("memory.pinned")
 class MemoryPinned(MemoryPayload):
-    """A person wants a memory told at every start, or no longer."""
+    """A person wants a memory injected at every start, or no longer."""
 
     pinned: bool = False
 

@@ -297,7 +297,7 @@ class DocumentAdopted(Payload):
 
 @event_kind("project.task_done")
 class TaskDone(Payload):
-    """A person said that a task of theirs is done."""
+    """A person marked their own task as done."""
 
     id: str = ""
     key: str = ""

@@ -1,4 +1,4 @@
-"""Kinds of the feature `sessions`: what was found out about a session beyond what its agent told."""
+"""Kinds of the feature `sessions`: what was found out about a session beyond what its agent reported."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Kinds of the feature `team`: what the team's server told this machine."""
+"""Kinds of the feature `team`: what the team's server sent to this machine."""
 
 # `item` is its number in the team's feed.
 
@@ -42,7 +42,7 @@ class TeamRevoked(TeamItemPayload):
 
 @event_kind("team.words_withdrawn")
 class TeamWordsWithdrawn(TeamItemPayload):
-    """Somebody erased what they had told the team: hand-overs and leases by their numbers in the feed, memories by id."""
+    """Somebody erased what they had shared with the team: hand-overs and leases by their numbers in the feed, memories by id."""
 
     project_id: str = ""
     numbers: list[int] = []
@@ -51,7 +51,7 @@ class TeamWordsWithdrawn(TeamItemPayload):
 
 @event_kind("team.rule_arrived")
 class TeamRuleArrived(TeamItemPayload):
-    """A requirement of the team; it counts beside those of the settings."""
+    """A requirement of the team, in addition to those of the settings."""
 
     name: str = ""
     requirement: JsonObject = {}
@@ -128,7 +128,7 @@ class TeamHandoverArrived(TeamProjectPayload):
 
 @event_kind("team.handover_told")
 class TeamHandoverTold(Payload):
-    """A session was told what was handed over."""
+    """A session received the hand-over."""
 
     project_id: str = ""
     handovers: list[int] = []

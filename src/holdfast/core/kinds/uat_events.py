@@ -16,7 +16,7 @@ class UatPayload(Payload):
 
 
 class UatProblem(Record):
-    """A console message or a failed request, as the driver told it."""
+    """A console message or a failed request, as the driver reported it."""
 
     type: str = ""
     level: str = ""
@@ -166,7 +166,7 @@ class RunStarted(UatPayload):
 
 @event_kind("uat.told")
 class CallTold(UatPayload):
-    """A hook told of a tool call that Holdfast did not see."""
+    """A hook reported a tool call that Holdfast did not see."""
 
     call: JsonObject = {}
 
@@ -349,7 +349,7 @@ class RunsCompared(UatPayload):
 
 @event_kind("uat.restored")
 class FileRestored(UatPayload):
-    """A run's file was written anew."""
+    """A run's file was written again."""
 
     was: str = ""
     now: str = ""

@@ -1,4 +1,4 @@
-"""The style sheets that everything Holdfast draws shares: tokens, and the look of a document that stands alone."""
+"""The style sheets that everything Holdfast draws shares: tokens, and the look of a standalone document."""
 
 from importlib import resources
 

@@ -289,7 +289,7 @@ class IngestPipeline:
             batch.advance(Stage.STORED)
             del self._batches[0]
         elif batch.transaction is not self._engine().open_transaction:
-            batch.transaction = None  # It can only be applied anew.
+            batch.transaction = None  # It can only be applied again.
 
     def _store_journaled(self, batches: Sequence[Batch], durable: bool) -> None:
         deliveries = [delivery for batch in batches for delivery in batch.deliveries]

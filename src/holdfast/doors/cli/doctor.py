@@ -30,7 +30,7 @@ def doctor(
     left = [f for f in all_findings if not (fix and f.safely)]
     agents = look_at_agents(self_test=self_test)
     code = 1 if left else 0
-    findings = [{"problem": f.problem, "mend": f.mend} for f in left]
+    findings = [{"problem": f.problem, "fix": f.fix} for f in left]
     agent_rows = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
     render.finish_as_json(json, {"findings": findings, "mended": repaired, "agents": agent_rows}, code)
     _show_findings(left, repaired, agents)
@@ -44,7 +44,7 @@ def _show_findings(left: list[Finding], repaired: list[str], agents: list[Readin
     # A step shown with its agent is not repeated here.
     shown = {step.text for one in agents for step in one.steps if not step.done}
     for finding in (one for one in left if one.problem not in shown):
-        render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   → {finding.mend}", style="cyan"))
+        render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   → {finding.fix}", style="cyan"))
     if not left:
         render.out.print("No problems found." if agents else "No problems found. No coding agent was found either.")
 

@@ -1,4 +1,4 @@
-"""`holdfast notify …`: be told when an agent needs you; `holdfast permission …`: be asked less often."""
+"""`holdfast notify …`: notifications when an agent needs you; `holdfast permission …`: fewer questions."""
 
 import re
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from holdfast.doors.cli import answered, permission_rules, render
 from holdfast.doors.cli.options import Json
 
 app = typer.Typer(
-    help="Be told when an agent needs you: what is open, where it goes, and silence.", no_args_is_help=True
+    help="Notifications when an agent needs you: what is open, channels, and muting.", no_args_is_help=True
 )
 permission = typer.Typer(help="Be asked for permission less often.", no_args_is_help=True)
 UNITS = {"m": 1, "h": 60, "d": 1440}
@@ -69,7 +69,7 @@ def mute(
     time: Annotated[str, typer.Argument(help="How long: 30m, 1h, 2d; 0 ends it.")],
     json: Json = False,
 ) -> None:
-    """Silence notifications for a while. What is still open afterwards is told then."""
+    """Silence notifications for a while. What is still open afterwards is sent then."""
     told = answered.command(json, "attention.mute", minutes=parse_minutes(time))
     render.out.print("Notifications are silent." if told["until"] else "Notifications are on.")
 

@@ -104,7 +104,7 @@ def edit(
     text: Annotated[list[str], typer.Argument(help="What to use instead, in your words.")],
     json: Json = False,
 ) -> None:
-    """Write what agents are told where it gets in the way."""
+    """Write the line that agents receive when it gets in the way."""
     doc = client.run_command("memory.quirk_edit", id=id, text=" ".join(text))
     render.finish_as_json(json, doc)
     render.out.print(f"{render.clean_line(doc['id'])} changed.")

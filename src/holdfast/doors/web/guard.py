@@ -86,7 +86,7 @@ class Guard(LoopbackGuard):
         )
 
     def _at_own_address(self, request_headers: AskedHeaders) -> bool:
-        """Where the user said that links are opened: behind a proxy of theirs, so the connection tells nothing."""
+        """Where the user said that links are opened: behind the user's own proxy, so the connection shows nothing."""
         address = urlsplit(self._address())
         origin = request_headers.get(b"origin").decode("latin-1")
         host = request_headers.get(b"host").decode("latin-1").lower()

@@ -27,7 +27,7 @@ def collect_health(client: ViewClient) -> dict[str, Any]:
 def _run_doctor_checks() -> list[dict[str, Any]]:
     from holdfast.setup.doctor.checks import run_checks
 
-    return [{"problem": one.problem, "mend": one.mend} for one in run_checks(replay=False)]
+    return [{"problem": one.problem, "fix": one.fix} for one in run_checks(replay=False)]
 
 
 def _look_at_agents() -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def send(channel: str, message: Message, settings: AttentionSettings, pids: Sequence[int], run: Run) -> None:
-    """`pids`: the agents' processes, whose terminals are told."""
+    """`pids`: the agents' processes, whose terminals are notified."""
     if channel == "desktop":
         _send_to_desktop(message, run)
     elif channel == "terminal":

@@ -101,7 +101,7 @@ def _as_question(event: Event) -> Question | None:
 
 
 def rule_root(project: str, repository: str) -> str:
-    """Worktrees that lie in their repository are short-lived and many: one rule is for all that lie beside one another."""
+    """Worktrees inside their repository are short-lived and many: one rule covers all in the same folder."""
     inside = repository and project.startswith(f"{repository}/")
     return f"{project.rpartition('/')[0]}/*" if inside else project
 
@@ -143,7 +143,7 @@ def rules_of(question: Question) -> list[str] | None:
 
 
 def _edit_rule(path: str, question: Question) -> str | None:
-    """Of one folder at the top of the project. What lies beside those folders, or is hidden, sets up what will run."""
+    """Of one folder at the top of the project. Files next to those folders, and hidden ones, decide what will run."""
     below = path.removeprefix(f"{question.project}/").split("/")
     inside = question.project not in ("", "/") and path.startswith(f"{question.project}/") and len(below) > 1
     hidden = any(one.startswith(".") or not one for one in below)

@@ -72,7 +72,7 @@ _PLACES: dict[str, Worktree] = {}
 
 
 def find_place(folder: str) -> Worktree | None:
-    """The worktree that a folder lies in; None outside of git. One that is known is only looked at for being there."""
+    """The worktree that contains a folder; None outside git. A known one is only checked for existence."""
     cached = _PLACES.get(folder)
     if cached is not None and os.path.isfile(os.path.join(cached.own, "HEAD")):
         return cached

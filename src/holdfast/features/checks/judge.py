@@ -263,7 +263,7 @@ def _candidate_folder(candidate: Candidate) -> str:
 
 
 def _relative_folder(folder: str, root: str) -> str:
-    """The folder as seen from the repository, where it lies inside of it."""
+    """The folder relative to the repository that contains it."""
     root = root.rstrip("/")
     if root and folder.rstrip("/") == root:
         return "."

@@ -45,7 +45,7 @@ def branch_of(event: Event) -> str:
 
 
 def repo_or_project(event: Event) -> str:
-    """Worktrees share the common git directory; outside git the project's folder stands for it."""
+    """Worktrees share the common git directory; outside git the project's folder is used."""
     return repo_of(event) or event.project
 
 

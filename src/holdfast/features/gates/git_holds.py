@@ -28,7 +28,7 @@ TOO_LATE = frozenset("reset merge pull rebase cherry-pick revert am fetch clone"
 """At their reference the files have changed already, and a refusal would leave half of it. Their commands are read
 before they start. Fetching brings what others pushed."""
 HOUSEKEEPING = frozenset("gc maintenance pack-refs prune repack reflog stash tag notes".split())
-"""They write branches anew where they stand."""
+"""They rewrite branches in place."""
 MOVES = frozenset("branch checkout switch worktree bisect".split())
 """They set a branch to a commit that exists."""
 NOTHING = CommandResult(answer={"refusal": ""})

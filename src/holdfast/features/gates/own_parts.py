@@ -83,7 +83,7 @@ def _is_git_hook(path: str) -> bool:
 
 @lru_cache(1_000)
 def _part_at(path: str, state: Path, config: Path, home: str) -> str:
-    """What of Holdfast lies at this path, ABOVE if below it; empty otherwise."""
+    """Which part of Holdfast is at this path, ABOVE if below it; empty otherwise."""
     folders = _own_folders(state, config)
     inside = (part for folder, part in folders if path == folder or path.startswith(f"{folder}/"))
     if part := next(inside, ""):

@@ -211,7 +211,7 @@ def _is_used(checker: Checker, event: Event, rule: Rule) -> bool:
 
 
 def _did_not_commit(before: GateSession, event: Event, rule: Rule) -> bool:
-    """Where the agent tells no exit code (Codex) git tells: the branch stands where it stood, so nothing was committed."""
+    """Where the agent reports no exit code (Codex), git shows it: the branch has not moved, so nothing was committed."""
     data = event.data
     if not isinstance(data, ToolEndPayload) or data.exit_code is not None or not rule.is_about("git commit"):
         return False

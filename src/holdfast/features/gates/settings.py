@@ -35,7 +35,7 @@ Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
 # Names of the original framework, which `_translate_names` replaces.
 OTHER_NAMES = frozenset(("threshold", "calculation_cache_ttl", "branches", "auto_satisfy", "stop_only"))
-# What is attached to settings and is no field of theirs, so that copies would lose it.
+# Attached to settings without being a field, so copies would lose it.
 KEPT = ("notices", "changed_at", "user", "foreign")
 NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]

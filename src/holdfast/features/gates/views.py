@@ -1,4 +1,4 @@
-"""What people ask the gates: how it stands, what needs attention, why something was refused, what other rules would have refused."""
+"""What people ask the gates: the status, what needs attention, why something was refused, what other rules would have refused."""
 
 import dataclasses
 import heapq

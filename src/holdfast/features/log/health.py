@@ -1,4 +1,4 @@
-"""What is wrong with Holdfast itself, told to the person when a session starts."""
+"""What is wrong with Holdfast itself, shown to the person when a session starts."""
 
 from collections.abc import Iterable
 

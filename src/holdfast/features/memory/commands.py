@@ -193,7 +193,7 @@ def hand_over(call: Call) -> CommandResult:
 
 
 def edit_quirk(call: Call) -> CommandResult:
-    """What a person wrote is told from the first failure on, and no observation replaces it."""
+    """What a person wrote is injected from the first failure on, and no observation replaces it."""
     quirk, place = _find_quirk(call)
     instead = documents.one_line(str(call.args.get("text") or ""), COMMAND)
     if not instead:

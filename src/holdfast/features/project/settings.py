@@ -73,7 +73,7 @@ class Notion(Section):
 
     database: Annotated[Words, Meta(description="The id of the database the tasks go to; empty = off.")] = ""
     token_file: Annotated[
-        Words, Meta(description="Where the integration's token lies; else NOTION_TOKEN of the daemon.")
+        Words, Meta(description="Where the integration's token is; else NOTION_TOKEN of the daemon.")
     ] = ""
     base_url: Annotated[Words, Meta(description="Another address for tests and proxies.")] = "https://api.notion.com"
     retry_s: Annotated[int, Meta(ge=1, le=86_400)] = 300

@@ -221,7 +221,7 @@ RECENT_EVENTS = 200_000
 
 
 def list_projects(call: Call) -> Fields:
-    """The latest first: where each stands, in one line."""
+    """The latest first: the status of each in one line."""
     limit = max(1, min(int(call.args.get("limit") or MAX_PROJECTS), 200))
     projects = [doc for _, doc in PROJECT.list(call.reader, limit=limit)]
     return {

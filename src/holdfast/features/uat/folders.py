@@ -89,6 +89,6 @@ class RunFolders:
 
 
 def is_inside_folders(path: Path, folders: tuple[str, ...]) -> bool:
-    """Whether a file really lies in one of the folders, links followed."""
+    """Whether a file is in one of the folders, links followed."""
     real = os.path.realpath(path)
     return any(real.startswith(os.path.realpath(folder).rstrip("/") + "/") for folder in folders if folder)

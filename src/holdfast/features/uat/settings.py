@@ -101,7 +101,7 @@ class UatSettings(Section):
     ] = "uat"
     mode: Annotated[str, Meta(max_length=50, description="Written into each run as its `mode`.")] = "production"
     start_at: Annotated[Score, Meta(description="A run begins by itself at this score; 101 = never.")] = START_AT
-    suggest_at: Annotated[Score, Meta(description="The agent is told how to begin one at this score.")] = SUGGEST_AT
+    suggest_at: Annotated[Score, Meta(description="The agent receives how to begin one at this score.")] = SUGGEST_AT
     max_age_hours: Annotated[int, Meta(ge=1, le=8760, description="A silent run ends, an ended one is archived.")] = (
         MAX_AGE_HOURS
     )

@@ -201,7 +201,7 @@ class ContentStore:
             return {path_of(root): path_of(shared) for root, shared in self._rows("select root, shared from roots")}
 
     def add_change(self, root: str, path: str, before: Seen, after: Seen, at: int, call: str) -> None:
-        # Whose folder a version is from, also when the change has long been told: an erasure asks for it.
+        # Whose folder a version is from, also when the change was reported long ago: an erasure asks for it.
         self._db.executemany(
             "insert or ignore into versions values(?,?)",
             [(one.id, text_of(root)) for one in (before, after) if one.id and not one.id.startswith("git:")],

@@ -24,7 +24,7 @@ _LFS_POINTER = re.compile(
 
 
 PLAIN = ".plain"
-"""Ends the name of the git folder that stands in for one, where a folder has none."""
+"""Ends the name of the git folder used for a folder that has none."""
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -137,7 +137,7 @@ def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> 
 
 
 def _keep_later(here: Here, target: Target, now: Seen) -> Target:
-    """The file without the chosen changes and with all others; as it was before where they cannot be told apart."""
+    """The file without the chosen changes and with all others; as it was before where they cannot be separated."""
     store, repo = here.recorder.store, here.root.place.shared
     merged = content_of(store, repo, now.id) if now.id and target.id else None
     for before, after in reversed(target.runs):

@@ -1,4 +1,4 @@
-"""What an agent is told before a call: whose uncommitted lines it would discard, and what others changed. Pure."""
+"""What an agent receives before a call: whose uncommitted lines it would discard, and what others changed. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence

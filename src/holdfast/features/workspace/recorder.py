@@ -35,7 +35,7 @@ MAINTAIN_S = 600.0
 LOOKS = 4
 MOST_USED, MOST_NEWS, MOST_LOSSES = 5_000, 50, 5
 MOST_EXACT = 12
-"""Files whose lines are told apart before one call."""
+"""Files whose lines are attributed before one call."""
 READ_MS = 2_000
 """How long the event of an answered call may take until it is read."""
 
@@ -238,7 +238,7 @@ class Recorder:
     # ── news ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def use(self, session: str, paths: Iterable[str]) -> None:
-        """The session read or wrote these files: it is told when somebody else changes them."""
+        """The session read or wrote these files: it is notified when somebody else changes them."""
         with self.lock:
             for path in paths:
                 users = self._users.setdefault(os.path.realpath(path), {})
@@ -275,7 +275,7 @@ class Recorder:
         return [by for _, by in self.store.writers(root.root, path)[1:] if by != "?"]
 
     def overwritten(self, root: WatchedRoot, session: str, files: Sequence[str]) -> list[OwnedLines]:
-        """Uncommitted lines of others in files that an edit is about; told once for each file and writer."""
+        """Uncommitted lines of others in files that an edit is about; reported once for each file and writer."""
         shared = [path for path in root.inside(files) if set(self._known_writers(root, path)) - {session}]
         found = [one for one in self.endangered(root, session, shared) if one.by != "?"] if shared else []
         news = [one for one in found if (session, one.path, one.by) not in self._warned]
@@ -316,7 +316,7 @@ class Recorder:
     # ── HEAD and losses ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _notice_head(self, root: WatchedRoot) -> None:
-        """A session is told before its next call that another one, or a person, moved HEAD."""
+        """A session learns before its next call that another one, or a person, moved HEAD."""
         before, now = root.head, git_files.read_head(root.place)
         root.head = now
         if not before or not now or before == now:

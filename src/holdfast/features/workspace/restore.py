@@ -86,7 +86,7 @@ def _staging_of(intent: Intent) -> str:
 
 
 def _stage(store: ContentStore, intent: Intent) -> str:
-    """Write every file beside its place: a full disk or a missing version is noticed before anything is touched."""
+    """Write every file next to its place: a full disk or a missing version is noticed before anything is touched."""
     staging = _staging_of(intent)
     os.makedirs(staging, mode=0o700)
     try:

@@ -1,4 +1,4 @@
-"""Simulates an agent's process: it runs the hooks it is told to, and lives until told to end.
+"""Simulates an agent's process: it runs the hooks it is given, and lives until it is stopped.
 
 Standalone (`python -I -S agent.py NAME FOLDER`): one JSON line in per hook, one out with the hook's answer. A running
 tool is a child of it, as with a real agent.

@@ -45,9 +45,9 @@ def check_agents() -> Iterator[Finding]:
 
 def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
     yield from _incomplete(agent, level, project)
-    problem, mend = trust_problem(agent, level, project)
+    problem, fix = trust_problem(agent, level, project)
     if problem:
-        yield Finding(problem, mend)
+        yield Finding(problem, fix)
 
 
 def _incomplete(agent: Agent, level: str, project: Path, what: str = "") -> Iterator[Finding]:
@@ -79,13 +79,13 @@ def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
     # One finding is enough: the remedy is the same for every event.
     for double in hooks.duplicate_hooks(agent, project)[:1]:
         where = " and ".join(str(path) for path in double.paths)
-        mend = f"holdfast uninstall --agent {agent.name} --project"
-        yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", mend)
+        fix = f"holdfast uninstall --agent {agent.name} --project"
+        yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", fix)
     if agent.name == "claude-code" and plugin_is_on(project):
         there = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
         if there:
-            mend = f"holdfast uninstall --agent claude-code --{there[0]}"
-            yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", mend)
+            fix = f"holdfast uninstall --agent claude-code --{there[0]}"
+            yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", fix)
 
 
 def plugin_is_on(project: Path) -> bool:

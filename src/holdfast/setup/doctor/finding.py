@@ -7,6 +7,6 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Finding:
     problem: str
-    mend: str
+    fix: str
     safely: Callable[[], object] | None = None
     """What `--fix` does; None if a person must choose."""

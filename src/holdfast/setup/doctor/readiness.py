@@ -159,9 +159,9 @@ def version_of(program: str) -> tuple[int, ...]:
 
 
 def _trust_step(agent: Agent, level: str, project: Path) -> list[Step]:
-    problem, mend = trust_problem(agent, level, project)
+    problem, fix = trust_problem(agent, level, project)
     if problem:
-        return [Step("trust", False, problem, mend)]
+        return [Step("trust", False, problem, fix)]
     asks = agent.setup is not None and agent.setup.hold_up is not None
     return [Step("trust", True, f"reviewed in {agent.title}")] if asks else []
 

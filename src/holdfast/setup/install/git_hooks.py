@@ -54,7 +54,7 @@ $1 $2
 END
 fi
 [ -x "$kept" ] && exec "$kept" "$@"
-# Git LFS does not put in its hook beside another one: without it a push would leave the contents behind.
+# Git LFS does not install its hook next to another one: without it a push would leave the contents behind.
 [ -d "$(git rev-parse --git-path lfs)" ] && command -v git-lfs > /dev/null && exec git lfs pre-push "$@"
 exit 0
 """
@@ -122,7 +122,7 @@ def missing_in(project: Path, state: Path) -> list[str]:
     """Hooks that were put into this repository and are not where git looks now."""
     folder = hooks_folder(project)
     known = set(listed_folders(state))
-    # Moved: the folder that git used before lies in the same repository.
+    # Moved: the folder that git used before is in the same repository.
     here = {one for one in known if _same_repository(Path(one), project)}
     return [name for name in NAMES if not is_ours(folder / name)] if here else []
 

@@ -202,7 +202,7 @@ def _split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _package_folders(packages: list[str]) -> list[str]:
-    """A name without a slash is that of a package, and where it lies is not known."""
+    """A name without a slash is that of a package, and its folder is not known."""
     by_path = all("/" in one and not one.startswith("@") for one in packages)
     return [one.removeprefix("/") for one in packages] if by_path else []
 

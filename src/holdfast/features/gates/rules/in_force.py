@@ -114,7 +114,7 @@ def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple
 
 
 def _never_as_strict(_was: Any, _now: Any) -> bool:
-    """Whether it asks for as much cannot be told."""
+    """Whether it asks for as much is not known."""
     return False
 
 
@@ -242,7 +242,7 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
 
 def _is_settling(event: Event, settings: "GateSettings") -> bool:
     """An editor empties a file before it writes it: what seems to be gone is looked at again with a later event. So are
-    settings that were read anew since the event came: it says when those before them were changed."""
+    settings that were read again since the event: it says when the previous ones were changed."""
     changed = event.data.settings_at if isinstance(event.data, HookPayload) else 0
     return 0 <= event.at - changed < SETTLING_MS or changed not in (0, settings.changed_at)
 

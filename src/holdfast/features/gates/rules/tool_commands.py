@@ -51,7 +51,7 @@ def action_of_tool() -> dict[str, str]:
 
 
 def command_of(event: Event) -> str:
-    """Shell text; empty where the call stands for no command."""
+    """Shell text; empty where the call is no command."""
     data = event.data
     if not isinstance(data, ToolPayload):
         return ""

@@ -189,7 +189,7 @@ def _names_command_tool(tool: str) -> Test:
 
 
 def acts_of(event: Event) -> CommandActs:
-    """What a tool call may start: a shell command, or what a tool of an MCP server stands for."""
+    """What a tool call may start: a shell command, or the command of an MCP tool."""
     data = event.data
     if not isinstance(data, ToolPayload) or data.action not in ("shell", "mcp", "other"):
         return NO_ACTS
@@ -228,7 +228,7 @@ _ONLY_LOOKS = lazy_pattern(r"git (?:commit-graph|merge-base|merge-tree)(?: |$)")
 
 
 def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
-    """From the program's name on. What stands later in the line is a command only if it is one word or an option:
+    """From the program's name on. Later words of the line are a command only if it is one word or an option:
     `grep make deploy` starts no `make`."""
     name = reading.partition(" ")[0]
     if name == "git" and _ONLY_LOOKS.match(reading):
@@ -297,7 +297,7 @@ def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
 def _covers_path(globs: tuple[str, ...], path: str, project: str) -> bool:
     """A folder as a whole (`infra/**`) is covered where a file in it would be."""
     if path.endswith("/**"):
-        # `x` stands for any file in that folder.
+        # `x` is any file in that folder.
         return any_matches(globs, f"{path[:-2]}x", project) or any(
             glob.startswith(f"{path[len(project) + 1 : -2]}") for glob in globs
         )

@@ -225,10 +225,10 @@ class Ranking:
             return
         best, whole = np.zeros(len(self), np.float32), rare_there * of_sessions
         for other, likeness in alike:
-            there, theirs, seldom, in_sessions, seldom_there = self._weighed(other)
+            there, theirs, rarity, in_sessions, rarity_there = self._weighed(other)
             # Squared, so that weak similarity hardly counts; never rarer than the exact word.
-            best[there] = np.maximum(best[there], LIKE * likeness**2 * min(rare, seldom) * theirs)
-            whole = np.maximum(whole, LIKE * likeness**2 * min(rare_there, seldom_there) * in_sessions)
+            best[there] = np.maximum(best[there], LIKE * likeness**2 * min(rare, rarity) * theirs)
+            whole = np.maximum(whole, LIKE * likeness**2 * min(rare_there, rarity_there) * in_sessions)
         best[at] = np.maximum(best[at], rare * weights)
         texts += best
         sessions += whole

@@ -160,7 +160,7 @@ def _injectable_items(state: State, event: Event) -> list[documents.ProjectItem]
 
 
 def _still_in_conversation(event: Event, item: documents.ProjectItem) -> bool:
-    """A session's own words are, until a compaction; its own summary is never told to it."""
+    """A session's own words are, until a compaction; its own summary is never injected."""
     compacted = isinstance(event.data, SessionStarted) and event.data.source == "compact"
     return bool(item.session) and (item.type == documents.SUMMARY or not compacted)
 

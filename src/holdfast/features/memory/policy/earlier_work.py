@@ -47,7 +47,7 @@ LONGEST_SUMMARY = 300
 def find_earlier_work(
     state: State, event: Event, items: Sequence[ProjectItem], settings: MemorySettings
 ) -> Iterator[Context]:
-    """For the first prompt of a new session; nothing where nothing fits. `items`: what may be told here."""
+    """For the first prompt of a new session; nothing where nothing fits. `items`: what may be injected here."""
     doc = documents.session_of(state, event.session)
     if doc is None or doc.prompts > 1 or doc.went_on or event.data.synthetic:
         return

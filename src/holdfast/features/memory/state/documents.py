@@ -187,7 +187,7 @@ class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     items: list[ProjectItem] = []
     handoff: Handoff | None = None
     overruled: list[str] = []
-    """What newer statements replaced, in lowercase: nothing that quotes it is told."""
+    """What newer statements replaced, in lowercase: nothing that quotes it is injected."""
     at: int = 0
 
     def quotes_overruled(self, text: str) -> bool:

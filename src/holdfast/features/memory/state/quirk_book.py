@@ -237,7 +237,7 @@ STEPS: dict[str, Step] = {
 
 
 def quirk_line(quirk: Quirk) -> str:
-    """One line, as the agent is told."""
+    """One line, as the agent receives it."""
     often = f"{len(quirk.sessions)} sessions" if len(quirk.sessions) > 1 else "an earlier session"
     worked = f"what worked then: `{quirk.instead}`" if quirk.instead else quirk.remedy
     what = quirk.instead if quirk.edited else worked

@@ -108,7 +108,7 @@ def _with_last(before: list[str], new: Iterable[str], most: int) -> list[str]:
 
 
 def _both_ends(prompt: str) -> str:
-    """What lies between was pasted."""
+    """The text between was pasted."""
     return prompt if len(prompt) <= PROMPT else f"{prompt[: PROMPT * 3 // 4]} […] {prompt[-PROMPT // 4 :]}"
 
 
@@ -131,7 +131,7 @@ def _answer_read(doc: MemorySession, event: Event) -> MemorySession:
 
 
 def _apply_tool_start(doc: MemorySession, event: Event) -> MemorySession:
-    """Plans are told by the call that shows them, or by the file that they are written to."""
+    """Plans are recognised by the call that shows them, or by the file that they are written to."""
     data: ToolPayload = event.data
     if data.action == "plan":
         text = data.input.get("plan")
@@ -263,7 +263,7 @@ def _session_over(doc: MemorySession, _event: Event) -> MemorySession:
     return replace(doc, running={}) if doc.running else doc
 
 
-# ── what is remembered of it, and what it was told ───────────────────────────────────────────────────────────────────
+# ── what is remembered of it, and what was injected ─────────────────────────────────────────────────────────────────
 
 
 def _apply_observed(doc: MemorySession, event: Event) -> MemorySession:

@@ -1,6 +1,6 @@
 """Times and counts as text, and plain data as YAML: texts in double quotes, one key a line."""
 
-# The YAML is written by hand because it is written often and beside the hooks: a general library takes a hundred times
+# The YAML is written by hand because it is written often and next to the hooks: a general library takes a hundred times
 # as long.
 
 import re

@@ -209,7 +209,7 @@ def failing_suites(runs: Iterable[CheckRun]) -> dict[tuple[str, str, str], list[
 
 
 def count_failed(runs: Iterable[CheckRun]) -> int:
-    """At least one for each run that failed, whether or not its output told how many."""
+    """At least one for each run that failed, whether or not its output says how many."""
     return sum(run.failed or max(len(run.failures), 1) for run in runs)
 
 

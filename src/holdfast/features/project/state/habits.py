@@ -55,7 +55,7 @@ def habit_names(command: str) -> tuple[str, ...]:
 
 
 def _name_of(words: list[str]) -> str:
-    """Program, and what it was told to do where that is what matters: `npm run lint`, `chezmoi apply`, `pytest`."""
+    """Program, and its verb where that matters: `npm run lint`, `chezmoi apply`, `pytest`."""
     name = words[0].rpartition("/")[2]
     # Two further words at most, from the first five that follow the program.
     for following in _without_options(words[1:6])[:2]:
@@ -234,7 +234,7 @@ def _apply_commit(doc: Activity, event: Event) -> Activity:
 
 
 def _open_turn(session: OpenSession) -> TurnWork:
-    """The turn going on; one that is over is begun anew by the first thing after it."""
+    """The current turn; after one that is over, the next event begins a new one."""
     return TurnWork() if session.turn.over else session.turn
 
 
@@ -429,7 +429,7 @@ def _join_habits(total: HabitFacts | None, habit: HabitFacts, project: str) -> H
 
 @lru_cache(10_000)
 def habit_confidence(held: int, seen: int, certainty: float = CERTAINTY) -> float:
-    """The share below which the truth lies only one time in twenty. Found by halving; rounded down."""
+    """The true share is lower only one time in twenty. Found by halving; rounded down."""
     # The lower end of a one-sided binomial interval (Clopper and Pearson).
     if held <= 0 or seen <= 0:
         return 0.0

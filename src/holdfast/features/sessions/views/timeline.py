@@ -332,7 +332,7 @@ def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
 
 
 def _named_turn(event: Event, n: int, turns: Turns) -> int:
-    """What a transcript told late belongs to the turn that it names."""
+    """What a transcript reports late belongs to the turn that it names."""
     name = event.data.get("turn", "") if event.data.get("imported", "") else ""
     recent = range(n, max(0, n - NAMED_TURNS), -1) if name else ()
     return next((m for m in recent if (turn := turns.get(m)) and turn.id == name), n)

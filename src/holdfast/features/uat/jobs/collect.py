@@ -102,7 +102,7 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
     allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not is_inside_folders(path, allowed):
-        raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
+        raise _Unusable("it is outside the project; allow its folder with `uat.screenshot_folders`")
     # Opened by its real path without following links: a link put there meanwhile is refused.
     real = os.path.realpath(path)
     try:

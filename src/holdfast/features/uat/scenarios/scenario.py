@@ -96,7 +96,7 @@ class HealthCheck(Condition):
 
 
 class Precondition(Section):
-    """What must be true before: told to the agent, and asked of the server where there is a `path`."""
+    """What must be true before: sent to the agent, and asked of the server where there is a `path`."""
 
     description: Text = ""
     path: Annotated[Text | None, Meta(description="Asked at the start, below base_url; only on this machine.")] = None
@@ -115,11 +115,12 @@ class Scenario(Section, kw_only=True):
     name: Name
     description: Text = ""
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="For `uat run TAG` and the suite page.")] = ()
-    variables: Annotated[Variables, Meta(description="{{name}} in any text below stands for the value.")] = {}
+    variables: Annotated[Variables, Meta(description="{{name}} in any text below is replaced by the value.")] = {}
     secrets: Annotated[
         dict[str, Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*$")]],
         Meta(
-            max_length=20, description="{{secret:name}} stands for this environment variable; its value is never read."
+            max_length=20,
+            description="{{secret:name}} is replaced by this environment variable; its value is never read.",
         ),
     ] = {}
     data: Annotated[
