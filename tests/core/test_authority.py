@@ -60,7 +60,8 @@ def person() -> Iterator[int]:
 def hidden() -> Iterator[int]:
     """Nothing above it is an agent's any more, and its environment names none."""
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
-    code = f"import subprocess; print(subprocess.Popen({sleeper!r}, start_new_session=True).pid)"
+    # Its output is its own: `run` would wait for the end of a pipe that the sleeper holds too.
+    code = f"import subprocess as s; print(s.Popen({sleeper!r}, start_new_session=True, stdout=s.DEVNULL).pid)"
     done = subprocess.run([sys.executable, "-c", code], env=PLAIN, stdout=subprocess.PIPE, text=True, check=True)
     yield int(done.stdout)
     os.kill(int(done.stdout), signal.SIGKILL)
