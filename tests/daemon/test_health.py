@@ -48,6 +48,7 @@ def test_status_fails_and_says_why_nothing_can_start(world: World, spoil, reason
         assert line == b"Holdfast cannot start: holdfast status\n"
 
 
+@pytest.mark.quick
 def test_a_cause_that_is_gone_is_found_gone_and_the_gap_is_shown(world: World) -> None:
     world.start()
     world.cli("daemon", "stop")

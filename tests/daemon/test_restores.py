@@ -28,6 +28,7 @@ def world(tmp_path: Path):
     world.close()
 
 
+@pytest.mark.quick
 def test_an_approval_that_was_used_up_does_not_come_back(world: World) -> None:
     agent = world.session("s1")
     agent.start()
@@ -107,6 +108,7 @@ def test_the_log_proves_itself_after_going_forth_and_back_between_two_backups(wo
     assert checked["chain"]["restored_heads"] > 0
 
 
+@pytest.mark.quick
 def test_a_torn_line_of_the_record_hides_no_other(tmp_path: Path) -> None:
     path = tmp_path / "restores"
     note_restore(path, Restore(1, StoreRestored(backup="a", asked=True)))

@@ -66,6 +66,7 @@ class Asking:
         return json.loads(out)["hookSpecificOutput"]["decision"] if out else {}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("python", [False, True])
 def test_an_answer_reaches_the_waiting_hook_once(world: World, python: bool) -> None:
     world.start()
@@ -114,6 +115,7 @@ def test_with_no_seconds_nothing_waits(world: World) -> None:
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.quick
 def test_an_agent_cannot_answer_its_own_question(world: World) -> None:
     world.start()
     asking = Asking(world, "rm -rf build")
@@ -137,6 +139,7 @@ def held(*keys: str) -> HeldQuestions:
     return questions
 
 
+@pytest.mark.quick
 def test_a_link_is_good_once_for_its_question_until_its_end():
     questions = held("a", "b")
     link, other = questions.new_link("a", NOW + 1000), questions.new_link("b", NOW + 1000)
@@ -148,6 +151,7 @@ def test_a_link_is_good_once_for_its_question_until_its_end():
     assert questions.redeem(other, NOW) == ""
 
 
+@pytest.mark.quick
 def test_none_of_ten_thousand_forged_links_is_taken():
     questions = held("a")
     link = questions.new_link("a", NOW + 1000)

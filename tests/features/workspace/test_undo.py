@@ -40,6 +40,7 @@ def text(world: World, name: str) -> str:
     return (world.project / name).read_text()
 
 
+@pytest.mark.quick
 def test_undo_brings_back_what_the_last_call_destroyed_and_is_undone_itself(world: World) -> None:
     agent = world.session()
     agent.start()
@@ -187,6 +188,7 @@ def test_reading_is_not_waited_for_and_off_is_off(world: World) -> None:
     assert "undo     off" in world.cli("status")
 
 
+@pytest.mark.quick
 def test_an_agent_may_undo_its_own_calls_only(world: World) -> None:
     agent, other = world.session("one"), world.session("two")
     agent.start(), other.start()
