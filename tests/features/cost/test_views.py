@@ -66,7 +66,7 @@ def test_compactions_that_are_in_no_figure_are_named(store: Store) -> None:
     engine = an_engine(store, FEATURE)
     for n, agent in enumerate(("claude-code", "claude-code", "codex")):
         engine.handle([Event(key=f"c{n}", kind="compact.ended", at=NOON + n, session="s-2", agent=agent, project="/p")])
-    note = "Not in the cost: the requests of 2 compactions; claude-code writes down no tokens of them."
+    note = "Not included: the requests of 2 compactions, for which claude-code records no tokens."
     assert report(store)["notes"] == [note]
     assert report(store, agent="codex")["notes"] == [], "Codex counts them"
     assert report(store, session="s-1")["notes"] == report(store, project="/q")["notes"] == []

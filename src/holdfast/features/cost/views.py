@@ -89,7 +89,7 @@ def report_costs(call: Call) -> dict[str, Any]:
 
 def _compaction_notes(compactions: Mapping[str, int], of: str) -> list[str]:
     return [
-        f"Not in the cost: the requests of {count} compaction{'s' if count > 1 else ''}; {agent} writes down no tokens of them."
+        f"Not included: the requests of {count} compaction{'s' if count > 1 else ''}, for which {agent} records no tokens."
         for agent, count in sorted(compactions.items())
         if leaves_out(agent, "compaction") and (not of or agent == of)
     ]

@@ -82,7 +82,15 @@ def test_a_test_run_counts_by_its_verdict_and_not_by_its_words():
     story.tell("check.finished", **SUITE, verdict="unknown")
     found = summary_of(story)
     assert [(run.ok, run.verdict) for run in found.tests] == [(None, "unknown")]
-    assert "pytest -q tests/ ended unknown" in found.text
+    assert "pytest -q tests/ result unknown" in found.text
+
+
+def test_a_test_run_inside_a_long_command_is_named_by_its_runner():
+    script = "cat > a_test.go <<'EOF'\npackage a\nEOF\ngo test ./... 2>&1 | tail -20"
+    story = Story().start().prompt()
+    run = SUITE | {"runner": "go test", "dir": "api", "operands": ["./..."], "command": script}
+    story.tell("check.finished", **run, verdict="passed", passed=3)
+    assert [run.command for run in summary_of(story).tests] == ["go test ./... in api"]
 
 
 def test_a_part_that_failed_is_made_good_by_the_whole_and_not_by_a_version():

@@ -24,7 +24,7 @@ from holdfast.features.sessions.views.timeline import CallPairing
 MAX_STEPS = 300
 # Entries of each list in a summary.
 MAX_FILES, MAX_COMMANDS, MAX_TESTS, MAX_COMMITS, MAX_OPEN = 50, 15, 15, 20, 10
-LINE = 120
+LINE, LONGEST_SHOWN = 120, 80
 
 # `git … commit` within one command of a pipeline or chain.
 _COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
@@ -265,7 +265,7 @@ def _let_through(figures: Figures) -> list[str]:
 def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:
     counted = ((check.passed, "passed"), (check.failed, "failed"), (check.skipped, "skipped"))
     return CommandRun(
-        command=one_line(check.command, 160),
+        command=_name_of_run(check),
         ok={Verdict.PASSED.value: True, Verdict.FAILED.value: False}.get(check.verdict),
         times=(earlier.times if earlier else 0) + 1,
         verdict=check.verdict,
@@ -273,9 +273,17 @@ def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:
     )
 
 
+def _name_of_run(check: CheckFinished) -> str:
+    """The command, or the runner with what it ran where the command did more than fits in a line."""
+    if len(check.command) <= LONGEST_SHOWN and "\n" not in check.command:
+        return one_line(check.command, LONGEST_SHOWN)
+    folder = "" if check.dir in ("", ".") else f" in {check.dir}"
+    return one_line(f"{' '.join((check.runner, *check.operands))}{folder}", 160)
+
+
 def _run_outcome(run: CommandRun) -> str:
     """In older logs a run has no verdict: then nothing is said of how it ended."""
-    label = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "ended unknown"}.get(
+    label = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "result unknown"}.get(
         run.verdict, run.verdict
     )
     return f"{label} ({run.counts})" if run.counts else label
