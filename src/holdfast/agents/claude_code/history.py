@@ -191,9 +191,11 @@ class _Transcript:
                 yield from self._words(self._placed(record), words, "queue")
 
     def _is_told(self, words: str) -> bool:
-        """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message."""
+        """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message, with other white
+        space around the name of a command."""
+        words = " ".join(words.split())
         for waiting in (self.queued, self.taken):
-            waiting[:] = [one for one in waiting if typed_words(_queued_text(one)) != words]
+            waiting[:] = [one for one in waiting if " ".join(typed_words(_queued_text(one)).split()) != words]
         told = words in self.told
         self.told.discard(words)
         return told
@@ -205,7 +207,7 @@ class _Transcript:
     def _queued_prompts(self, records: Iterable[Line]) -> Iterator[Event]:
         for record in records:
             words = typed_words(_queued_text(record))
-            self.told.add(words)
+            self.told.add(" ".join(words.split()))
             digest = key_of(words)[:16]
             placed = self._placed(record, f"queued/{record.timestamp}/{digest}")
             yield from self._words(placed, words, "queue")
