@@ -58,11 +58,12 @@ def _session_file(subagent: Path) -> Path:
 
 def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
-    return merge_by_time(map(_read_file, (path, *subagents)))
+    folders: dict[str, str] = {}
+    return merge_by_time(_read_file(one, folders) for one in (path, *subagents))
 
 
-def _read_file(path: Path) -> Iterator[Found]:
-    transcript, copied = _Transcript(path), copied_ids(path)
+def _read_file(path: Path, folders: dict[str, str]) -> Iterator[Found]:
+    transcript, copied = _Transcript(path, folders), copied_ids(path)
 
     def take(line: bytes, number: int) -> Iterator[Found]:
         record = decode(line)
@@ -105,6 +106,8 @@ def _is_unreported(event: Event) -> bool:
 @dataclass
 class _Transcript:
     path: Path
+    folders: dict[str, str] = field(default_factory=dict)
+    """Where each session began: its project, also after `cd` and in its subagents."""
     begun: bool = False
     last: Line | None = None
     answer: str = ""
@@ -371,6 +374,9 @@ class _Transcript:
 
     def _event(self, record: Line, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
         session = session_name(record.session_id)
+        project = normalise.one_path(record.cwd) or ""
+        if project:
+            project = self.folders.setdefault(session, project)
         more = {
             "turn": self.turn, "lane": record.agent_id, "branch": record.git_branch, "cwd": record.cwd,
             "model": record.message.model if record.message else None,
@@ -382,7 +388,7 @@ class _Transcript:
             kind=kind,
             at=self._time_of(record),
             session=session,
-            project=normalise.one_path(record.cwd) or "",
+            project=project,
             agent=NAME,
             tool=bounded_name(tool),
             data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
