@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.agents.codex.history import read_rollout
+from holdfast.agents.codex.history import follow_rollout, read_rollout
 from holdfast.agents.codex.transcript import exit_code
 from holdfast.analysis.transcripts import ImportLocation, Skipped
 from holdfast.core.event import Event
@@ -96,7 +96,11 @@ def test_words_of_the_program_are_no_code(tmp_path: Path) -> None:
 
 def test_the_name_of_a_thread_is_its_title(tmp_path: Path) -> None:
     events = events_of(tmp_path, START, line("event_msg", type="thread_name_updated", thread_name="Look at the engine"))
-    assert [one.data["title"] for one in events if one.kind == "session.titled"] == ["Look at the engine"]
+    (titled,) = [one for one in events if one.kind == "session.titled"]
+    assert titled.data["title"] == "Look at the engine"
+    take = follow_rollout(str(tmp_path / "rollout-1.jsonl"))
+    lines = (tmp_path / "rollout-1.jsonl").read_bytes().splitlines()
+    assert [one.key for each in lines for one in take(each)] == [titled.key]
 
 
 def test_what_codex_asks_for_a_review_is_nobodys_prompt(tmp_path: Path) -> None:

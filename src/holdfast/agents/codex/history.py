@@ -25,7 +25,7 @@ from holdfast.agents.codex.transcript import (
 from holdfast.agents.codex.usage import READER, statement_of
 from holdfast.agents.history import History, UsageSide, read_lines, whole_output
 from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
-from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.transcripts import Follower, Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
 from holdfast.core.event import Event
@@ -36,6 +36,7 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
+THREAD_NAME = "thread_name_updated"
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -154,7 +155,7 @@ class _Rollout(History):
             self.turn, self.is_asked = str(payload.turn_id or self.turn), False
         elif kind == "user_message" or item.get("type") == "UserMessage":
             yield self._prompt(str(payload.message or normalise.output_text(item.get("content"))), at, number)
-        elif kind == "thread_name_updated":
+        elif kind == THREAD_NAME:
             yield from self.titled(str(payload.thread_name or ""))
         elif kind in ENDS:
             message = normalise.cap_text(str(payload.last_agent_message or ""), normalise.MESSAGE)
@@ -266,8 +267,21 @@ def _refusal_reason(output: Any) -> str:
     return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normalise.ERROR] or "refused by a hook"
 
 
+def follow_rollout(path: str) -> Follower:
+    """No hook reports the name of a thread."""
+    rollout = _Rollout(Path(path))
+
+    def take(line: bytes) -> Iterator[Event]:
+        record = decode(line)
+        if record.type == "session_meta" or (record.payload and record.payload.type == THREAD_NAME):
+            yield from (one for one in rollout.read_entry(record, 0) if one.kind == "session.titled")
+
+    return take
+
+
 TRANSCRIPTS = Transcripts(
     importer=Importer(NAME, "Codex rollouts", find_rollouts, read_rollout, whole_sessions=True),
     usage=(READER,),
     exit_code=exit_code,
+    follow=follow_rollout,
 )
