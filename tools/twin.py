@@ -76,7 +76,6 @@ def play(world: World, player: Player, records: list[Record], transcript: Path) 
             file.write(json.dumps(record_now(record)) + "\n")
             file.flush()
             time.sleep(MOMENT_S)
-            common["cwd"] = str(record.get("cwd") or common["cwd"])  # It follows `cd`.
             fire(player.take(record))
         fire(player.end())
 
