@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.agents.gemini.history import read_chat
-from holdfast.agents.opencode.history import read_sessions
+from holdfast.agents.opencode.history import find_sessions, read_sessions
+from holdfast.agents.opencode.transcript import FOLDER
 from holdfast.agents.pi.history import read_session
 from holdfast.analysis.transcripts import ImportLocation, Skipped
 from holdfast.core.event import Event
@@ -69,6 +70,46 @@ def test_an_exported_subagent_of_opencode_is_a_lane(tmp_path: Path) -> None:
     assert {(one.session, one.data.get("lane")) for one in found if one.kind != "model.answered"} == {
         ("ses_0", "ses_1")
     }
+
+
+def test_an_exported_subagent_comes_with_its_session_in_the_order_of_time(tmp_path: Path) -> None:
+    """Ids of opencode fall with time, so by name the subagent comes first."""
+    session, subagent = (
+        exported(tmp_path / "ses_2.json", id="ses_2"),
+        exported(tmp_path / "ses_1.json", parentID="ses_2"),
+    )
+    home = tmp_path / "home"
+    folder = home / FOLDER
+    folder.mkdir(parents=True)
+    for path in (session, subagent):
+        path.rename(folder / path.name)
+    (head,) = find_sessions(ImportLocation(home, home))
+    assert head.name == session.name
+    found = events(read_sessions, head)
+    assert {(one.session, one.data.get("lane")) for one in found if one.kind == "prompt.submitted"} == {
+        ("ses_2", None), ("ses_2", "ses_1"),
+    }  # fmt: skip
+    assert found[0].kind == "session.started"
+
+
+def test_ids_that_repeat_or_are_none_lose_and_merge_nothing(tmp_path: Path) -> None:
+    """As tools leave them that take out what looks like a secret."""
+    path = exported(tmp_path / "ses_7.json", id="REDACTED", parentID="REDACTED")
+    document = json.loads(path.read_text())
+    for n, message in enumerate(one for one in document["messages"] if one["info"] != "damaged"):
+        message["info"] |= {"id": "REDACTED", "time": {"created": 1_776_105_641_982 + n}}
+        if n == 1:
+            call = message["parts"][0]
+            message["parts"] = [call, {**call, "state": {**call["state"], "input": {"command": "ls -a"}}}]
+    path.write_text(json.dumps(document, indent=2))
+    found = events(read_sessions, path)
+    assert {(one.session, one.data.get("lane")) for one in found if one.kind != "model.answered"} == {
+        ("ses_7", "ses_7")
+    }
+    assert len({one.key for one in found}) == len(found)
+    ended = [one for one in found if one.kind == "tool.finished"]
+    assert [one.data["command"] for one in ended] == ["ls", "ls -a"] and len({one.data["call"] for one in ended}) == 2
+    assert [one.key for one in events(read_sessions, path)] == [one.key for one in found]
 
 
 def test_a_document_that_is_no_session_is_named(tmp_path: Path) -> None:

@@ -237,6 +237,18 @@ def test_a_call_that_gemini_was_refused_never_ran(tmp_path):
     assert [(e.kind, e.data["reason"]) for e in ended] == [("permission.denied", "not today.")]
 
 
+def test_a_turn_of_copilot_that_the_person_stopped(tmp_path):
+    home = sample_home(tmp_path, "copilot")
+    (path,) = IMPORTERS["copilot"].find_files(ImportLocation(home, home))
+    asked = {"type": "user.message", "id": "u9", "timestamp": "2030-01-01T10:00:00Z", "data": {"content": "go"}}
+    stopped = {"type": "abort", "id": "a9", "timestamp": "2030-01-01T10:00:07Z", "data": {"reason": "user_initiated"}}
+    path.write_text(path.read_text() + json.dumps(asked) + "\n" + json.dumps(stopped) + "\n")
+    events, _ = told(home, "copilot")
+    ends = [(e.kind, e.data["turn"]) for e in events if e.kind in ("turn.ended", "turn.interrupted")]
+    assert ends[-1] == ("turn.interrupted", "u9")
+    assert [kind for kind, _ in ends].count("turn.interrupted") == 1
+
+
 @pytest.mark.parametrize(("agent", "kind"), [("codex", "default"), ("copilot", "general-purpose")])
 def test_a_subagent_is_named_and_asked_as_its_hooks_tell(agent, kind, tmp_path):
     events, _ = told(sample_home(tmp_path, agent), agent)

@@ -39,6 +39,12 @@ class History:
     closed: bool = False
     last: int = 0
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+
+    def own_name(self, ident: str, *what: object) -> str:
+        """An id that names something else already gets a suffix; the same thing keeps its name in every import."""
+        mark = key_of(self.agent, *what)[:12]
+        return ident if self.named.setdefault(ident, mark) == mark else f"{ident}/{mark}"
 
     def begin(self, at: int) -> Iterator[Event]:
         if not self.begun and self.session:

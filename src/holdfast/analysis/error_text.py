@@ -88,7 +88,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         ("command", r"command not found: (?P<about>[\w.+-]+)$|^(?P<other>[\w.+-]+): (?:command )?not found$"
                     r"|'(?P<third>[\w.+-]+)' is not recognized as an internal"),
-        ("glob", r"^(?:zsh: )?no matches found: (?P<about>.*)"),
+        # A path with `*` has no file: that is the work itself. Where quotes help, the program should get the word.
+        ("glob", r"^(?:zsh: )?no matches found: (?P<about>-.*|.*://.*|[^*]*)$"),
         ("flag", r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|bad|no such) (?:long |shorthand |command-?line )?"
                  r"(?:flag|option|argument|switch)s?\b:? ?" + _FLAG),
         ("subcommand", r"(?:unknown|unrecogni[sz]ed|invalid) (?:sub-?)?command[: ]+" + _WORD.format(_NAME)

@@ -132,6 +132,22 @@ def test_what_is_typed_while_the_agent_works_is_one_prompt(tmp_path: Path) -> No
         assert prompts(told(tmp_path, begin, works("2"), *rest)) == ["go", "and tests"]
 
 
+def test_the_project_is_where_the_session_began(tmp_path: Path) -> None:
+    """As `CLAUDE_PROJECT_DIR` says it to a hook: `cd` makes no other project."""
+    events = told(tmp_path, user("1", "go"), works("2", edit("c1")) | {"cwd": "/p/web"})
+    assert {one.project for one in events} == {"/p"}
+    assert [one.data["cwd"] for one in events if one.kind == "tool.started"] == ["/p/web"]
+
+
+def test_a_command_of_several_lines_that_waited_is_one_prompt(tmp_path: Path) -> None:
+    """The queue has it as it was typed, the message in tags."""
+    message = "<command-name>/review</command-name>\n<command-args>the parser\nand its tests</command-args>"
+    events = told(
+        tmp_path, queue("enqueue", "/review\nthe parser\nand its tests"), queue("dequeue"), user("1", message)
+    )
+    assert [one.data["prompt"] for one in events if one.kind == "prompt.submitted"] == [typed_words(message)]
+
+
 def test_what_is_taken_back_from_the_queue_was_not_said(tmp_path: Path) -> None:
     taken_back = [queue("enqueue", "and tests"), queue("popAll", "and tests"), user("3", "and unit tests")]
     assert prompts(told(tmp_path, user("1", "go"), *taken_back)) == ["go", "and unit tests"]

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.agents.codex.history import follow_rollout, read_rollout
 from holdfast.agents.codex.transcript import exit_code
+from holdfast.analysis.transcripts import ImportLocation, Skipped
 from holdfast.core.event import Event
 from tests.agents.codex.test_attribution import events_of, line
 
@@ -90,6 +92,33 @@ def test_words_of_the_program_are_no_code(tmp_path: Path) -> None:
         result("c1", "Original token count: 3", "Process exited with code 1"),
     )
     assert [(code, ok) for _, code, ok, _ in ends(events)] == [(None, True)]
+
+
+def test_the_name_of_a_thread_is_its_title(tmp_path: Path) -> None:
+    events = events_of(tmp_path, START, line("event_msg", type="thread_name_updated", thread_name="Look at the engine"))
+    (titled,) = [one for one in events if one.kind == "session.titled"]
+    assert titled.data["title"] == "Look at the engine"
+    take = follow_rollout(str(tmp_path / "rollout-1.jsonl"))
+    lines = (tmp_path / "rollout-1.jsonl").read_bytes().splitlines()
+    assert [one.key for each in lines for one in take(each)] == [titled.key]
+
+
+def test_what_codex_asks_for_a_review_is_nobodys_prompt(tmp_path: Path) -> None:
+    meta = line("session_meta", id="s-2", cwd="/home/ada/engine", source={"subagent": "review"})
+    events = events_of(tmp_path, meta, line("event_msg", type="user_message", message="Review the code changes"))
+    assert {(one.session, one.data.get("lane"), one.data.get("lane_type")) for one in events} == {
+        ("s-2", "s-2", "review")
+    }
+
+
+def test_what_comes_before_the_session_is_named_is_said_once(tmp_path: Path) -> None:
+    path = tmp_path / "rollout-1.jsonl"
+    count = {"type": "token_count", "info": {"total_token_usage": {"input_tokens": 9, "output_tokens": 1}}}
+    cut = [call("c1", "exec_command", '{"cmd":"make"}'), line("event_msg", **count)]
+    path.write_text("".join([*cut, START, line("event_msg", type="user_message", message="look")]))
+    found = list(read_rollout(path, ImportLocation(tmp_path, tmp_path)))
+    assert [one.where.rpartition(":")[2] for one in found if isinstance(one, Skipped) and not one.expected] == ["1"]
+    assert {one.session for one in found if isinstance(one, Event)} == {"s-1"}
 
 
 def test_a_session_that_goes_on_starts_once(tmp_path: Path) -> None:

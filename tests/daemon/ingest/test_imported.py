@@ -61,3 +61,24 @@ def test_free_text_of_an_imported_event_is_redacted() -> None:
     sent = {"key": "k1", "kind": "prompt.submitted", "at": 1, "session": "ses_1", "data": {"prompt": f"use {token}"}}
     (arrival,) = accept_imported_events(msgspec.json.encode([sent]), FEATURES, scrub)
     assert arrival.event.session == "ses_1" and token not in arrival.event.data.prompt
+
+
+def test_ids_in_the_data_stay_and_text_that_looks_like_them_does_not() -> None:
+    ids = random_ids("ses_", 26)
+    sent = [
+        {
+            "key": f"k{n}",
+            "kind": "tool.started",
+            "at": 1,
+            "session": "s",
+            "data": {"lane": one, "turn": one, "call": one},
+        }
+        for n, one in enumerate(ids)
+    ]
+    arrivals = accept_imported_events(msgspec.json.encode(sent), FEATURES, scrub)
+    read = [(one.event.data.lane, one.event.data.turn, one.event.data.call) for one in arrivals]
+    assert read == [(one, one, one) for one in ids]
+    token = make_example("ghp_<w36>", "lane")
+    sent = [{"key": "k", "kind": "tool.started", "at": 1, "session": "s", "data": {"lane": token, "call": 7}}]
+    (arrival,) = accept_imported_events(msgspec.json.encode(sent), FEATURES, scrub)
+    assert token not in arrival.event.data.lane

@@ -43,6 +43,16 @@ def test_request_limit_command_and_failing_check_come_back(house: MemoryHarness)
         assert piece in back
 
 
+def test_the_short_prompts_before_the_request_come_back_whole(house: MemoryHarness) -> None:
+    """ "Use the workers" is a demand as much as "never": no words mark it."""
+    for words in ("x" * 500, f"Drop the old column. {LIMIT}", "Start workers for the rest", REQUEST):
+        house.prompt(words)
+        house.stop()
+    back = compacted(house)
+    assert f"Drop the old column. {LIMIT}" in back and "Start workers for the rest" in back
+    assert back.count(LIMIT) == 1 and "xxxx" not in back
+
+
 def test_what_the_agents_summary_has_word_for_word_is_left_out(house: MemoryHarness) -> None:
     house.prompt(REQUEST)
     house.ran("make migrate DB=test SEED=41")

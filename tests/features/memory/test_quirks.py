@@ -79,6 +79,12 @@ def test_a_program_that_is_asked_for_is_no_failure() -> None:
     assert trouble_of("php a.php", "Warning: invalid argument supplied for foreach") is None
 
 
+def test_a_pattern_without_files_is_the_work_itself_and_a_word_for_the_program_needs_quotes() -> None:
+    assert trouble_of("ls docs/*.md 2>/dev/null", "zsh:1: no matches found: docs/*.md") is None
+    for word in ("--include=*.py", "app/[slug]/page.tsx", "http://h/*"):
+        assert trouble_of("tool x", f"zsh:1: no matches found: {word}") is not None
+
+
 @pytest.mark.parametrize(
     ("command", "output", "kind", "about"),
     [

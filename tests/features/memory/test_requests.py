@@ -11,6 +11,7 @@ from holdfast.features.memory.requests import MOST_REQUESTS, explicit_requests
         ("Always run make lint before a commit.", "rule", "Always run make lint before a commit."),
         ("Fix the header. From now on, use pnpm", "rule", "use pnpm"),
         ("please never push to main", "rule", "never push to main"),
+        ("Always check that the tests pass.", "rule", "Always check that the tests pass."),
         ("answer in German from now on", "preference", "answer in German"),
         ("please remember that staging runs on fly.io", "fact", "staging runs on fly.io"),
         ("Remember: the API needs a token.", "fact", "the API needs a token."),
@@ -26,6 +27,8 @@ def test_requests(prompt: str, kind: str, text: str) -> None:
     "prompt",
     [
         "never mind, go on",
+        "I wanted to run it myself. Never do that again on your own.",
+        "from now on do it without asking",
         "should we always squash?",
         "remember to use pagination",
         "why does it always fail",

@@ -14,10 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.core import machine
+from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.core.times import now_ms
-from holdfast.features.sessions import liveness
+from holdfast.features.sessions import FEATURE, liveness
 from holdfast.features.sessions.jobs import recovery
 from tests.kit import wait_until
 
@@ -288,6 +289,19 @@ def test_recovery_keeps_its_own_pace():
     assert [pace.is_due(60), pace.is_due(60)] == [True, False]
     clocks.pass_(61)
     assert pace.is_due(60)
+
+
+def test_recovery_waits_for_an_import(monkeypatch):
+    """A session whose end is in the next batch is not taken for one that was left."""
+    clocks = Clocks()
+    pace = recovery.Pace(lambda: clocks.steady)
+    monkeypatch.setattr(recovery, "PACE", pace)
+    assert pace.is_due(1)
+    clocks.pass_(5)
+    FEATURE.enrich_history(Event(key="k", kind="tool.started", at=1))
+    assert not pace.is_due(1)
+    clocks.pass_(recovery.IMPORT_PAUSE_S + 1)
+    assert pace.is_due(1)
 
 
 def test_two_processes_that_start_together_are_on_one_machine(tmp_path: Path) -> None:

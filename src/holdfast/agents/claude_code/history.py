@@ -58,11 +58,12 @@ def _session_file(subagent: Path) -> Path:
 
 def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
-    return merge_by_time(map(_read_file, (path, *subagents)))
+    folders: dict[str, str] = {}
+    return merge_by_time(_read_file(one, folders) for one in (path, *subagents))
 
 
-def _read_file(path: Path) -> Iterator[Found]:
-    transcript, copied = _Transcript(path), copied_ids(path)
+def _read_file(path: Path, folders: dict[str, str]) -> Iterator[Found]:
+    transcript, copied = _Transcript(path, folders), copied_ids(path)
 
     def take(line: bytes, number: int) -> Iterator[Found]:
         record = decode(line)
@@ -105,6 +106,8 @@ def _is_unreported(event: Event) -> bool:
 @dataclass
 class _Transcript:
     path: Path
+    folders: dict[str, str] = field(default_factory=dict)
+    """Where each session began: its project, also after `cd` and in its subagents."""
     begun: bool = False
     last: Line | None = None
     answer: str = ""
@@ -191,9 +194,11 @@ class _Transcript:
                 yield from self._words(self._placed(record), words, "queue")
 
     def _is_told(self, words: str) -> bool:
-        """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message."""
+        """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message, with other white
+        space around the name of a command."""
+        words = " ".join(words.split())
         for waiting in (self.queued, self.taken):
-            waiting[:] = [one for one in waiting if typed_words(_queued_text(one)) != words]
+            waiting[:] = [one for one in waiting if " ".join(typed_words(_queued_text(one)).split()) != words]
         told = words in self.told
         self.told.discard(words)
         return told
@@ -205,7 +210,7 @@ class _Transcript:
     def _queued_prompts(self, records: Iterable[Line]) -> Iterator[Event]:
         for record in records:
             words = typed_words(_queued_text(record))
-            self.told.add(words)
+            self.told.add(" ".join(words.split()))
             digest = key_of(words)[:16]
             placed = self._placed(record, f"queued/{record.timestamp}/{digest}")
             yield from self._words(placed, words, "queue")
@@ -369,6 +374,9 @@ class _Transcript:
 
     def _event(self, record: Line, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
         session = session_name(record.session_id)
+        project = normalise.one_path(record.cwd) or ""
+        if project:
+            project = self.folders.setdefault(session, project)
         more = {
             "turn": self.turn, "lane": record.agent_id, "branch": record.git_branch, "cwd": record.cwd,
             "model": record.message.model if record.message else None,
@@ -380,7 +388,7 @@ class _Transcript:
             kind=kind,
             at=self._time_of(record),
             session=session,
-            project=normalise.one_path(record.cwd) or "",
+            project=project,
             agent=NAME,
             tool=bounded_name(tool),
             data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},

@@ -25,7 +25,7 @@ from holdfast.agents.codex.transcript import (
 from holdfast.agents.codex.usage import READER, statement_of
 from holdfast.agents.history import History, UsageSide, read_lines, whole_output
 from holdfast.agents.source import LONGEST_LINE, group_by_session, merge_by_time, session_name
-from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.transcripts import Follower, Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
 from holdfast.core.event import Event
@@ -36,6 +36,7 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
+THREAD_NAME = "thread_name_updated"
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -76,7 +77,11 @@ def _read_file(path: Path) -> Iterator[Found]:
             return [Skipped(str(path), "a line that is there twice", expected=True)]
         seen.add(known)
         record = decode(line)
-        return [*rollout.read_entry(record, number)] or [Skipped(str(path), rollout.name_of(record), expected=True)]
+        if events := [*rollout.read_entry(record, number)]:
+            return list[Found](events)
+        if not rollout.session:
+            return [Skipped(f"{path}:{number}", "no record before it names the session", expected=number > 1)]
+        return [Skipped(str(path), rollout.name_of(record), expected=True)]
 
     return read_lines(path, take, rollout.close)
 
@@ -111,19 +116,22 @@ class _Rollout(History):
             self.end = at, number
             if read := _READERS.get(record.type):
                 yield from read(self, payload, at, number)
-        yield from self.side.event(statement_of(record, self.side.position), self)
+        if self.session:
+            yield from self.side.event(statement_of(record, self.side.position), self)
 
     def _meta(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
         """Only the first: a fork repeats what its parent began with, and a session that goes on its own."""
         # A subagent's rollout has an id of its own and names the session it belongs to.
         self.own = session_name(payload.id)
         self.session = session_name(payload.whole_session) or self.own
-        if self.own != self.session:
+        if payload.subagent or self.own != self.session:
             # As its hooks name a subagent that has no role.
-            self.lane, self.lane_type = self.own, str(payload.agent_role or "default")
+            kind = payload.subagent if isinstance(payload.subagent, str) else "default"
+            self.lane, self.lane_type = self.own, str(payload.agent_role or kind)
         self.project = normalise.one_path(payload.cwd) or ""
         self.branch = str((payload.git and payload.git.branch) or "")
         if self.session:
+            self.begun = True
             yield self.event("subagent.started" if self.lane else "session.started", at, str(number), source="import")
 
     def _note_copy(self, kind: str, payload: Payload) -> None:
@@ -147,6 +155,8 @@ class _Rollout(History):
             self.turn, self.is_asked = str(payload.turn_id or self.turn), False
         elif kind == "user_message" or item.get("type") == "UserMessage":
             yield self._prompt(str(payload.message or normalise.output_text(item.get("content"))), at, number)
+        elif kind == THREAD_NAME:
+            yield from self.titled(str(payload.thread_name or ""))
         elif kind in ENDS:
             message = normalise.cap_text(str(payload.last_agent_message or ""), normalise.MESSAGE)
             ended = "subagent.ended" if self.lane else ENDS[kind]
@@ -257,8 +267,21 @@ def _refusal_reason(output: Any) -> str:
     return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normalise.ERROR] or "refused by a hook"
 
 
+def follow_rollout(path: str) -> Follower:
+    """No hook reports the name of a thread."""
+    rollout = _Rollout(Path(path))
+
+    def take(line: bytes) -> Iterator[Event]:
+        record = decode(line)
+        if record.type == "session_meta" or (record.payload and record.payload.type == THREAD_NAME):
+            yield from (one for one in rollout.read_entry(record, 0) if one.kind == "session.titled")
+
+    return take
+
+
 TRANSCRIPTS = Transcripts(
     importer=Importer(NAME, "Codex rollouts", find_rollouts, read_rollout, whole_sessions=True),
     usage=(READER,),
     exit_code=exit_code,
+    follow=follow_rollout,
 )

@@ -51,6 +51,7 @@ class Payload(msgspec.Struct):
     exit_code: Any = None
     message: Any = None
     last_agent_message: Any = None
+    thread_name: Any = None
     name: Any = None
     arguments: Any = None
     input: Any = None
@@ -59,12 +60,16 @@ class Payload(msgspec.Struct):
     source: Any = None
 
     @property
+    def subagent(self) -> Any:
+        """How this rollout's thread came to be, where Codex began it: `review`, or what spawned it."""
+        return mapping_or_empty(self.source).get("subagent")
+
+    @property
     def whole_session(self) -> str | None:
-        """The session that a subagent's rollout belongs to, else its own. Before 0.140 only its parent is named."""
-        spawn: Any = self.source
-        for name in ("subagent", "thread_spawn"):
-            spawn = mapping_or_empty(spawn).get(name)
-        return self.session_id or mapping_or_empty(spawn).get("parent_thread_id") or self.id
+        """The session that a subagent's rollout belongs to, else its own: a review names none. Before 0.140 only its
+        parent is named."""
+        spawn = mapping_or_empty(mapping_or_empty(self.subagent).get("thread_spawn"))
+        return self.session_id or spawn.get("parent_thread_id") or self.id
 
 
 class Line(msgspec.Struct):

@@ -41,7 +41,7 @@ def _begin_session(payload: Payload, context: FileContext) -> None:
         return
     context.session = session_name(payload.whole_session)
     # A rollout whose own id differs from the session's is a subagent's.
-    context.lane = payload.id if payload.id != context.session else ""
+    context.lane = payload.id if payload.subagent or payload.id != context.session else ""
     context.project = payload.cwd or ""
     context.branch = (payload.git.branch if payload.git else None) or ""
     # A fork goes on with its parent's total, so both count under the parent's id.

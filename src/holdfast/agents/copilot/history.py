@@ -79,6 +79,11 @@ def _read_subagent_end(history: History, _data: Data, at: int, _ident: str) -> I
         yield from history.close()
 
 
+def _read_abort(history: History, _data: Data, at: int, _ident: str) -> Iterator[Event]:
+    history.answered(at, "")
+    yield from history.end_turn(at, "turn.interrupted")
+
+
 def _read_tool_start(history: History, data: Data, at: int, ident: str) -> Iterator[Event]:
     call, tool = str(data.tool_call_id or ident), str(data.tool_name or "")
     yield from history.call(at, call, tool, data.arguments)
@@ -106,6 +111,7 @@ HANDLERS = {
     "tool.execution_start": _read_tool_start,
     "tool.execution_complete": _read_tool_end,
     "session.compaction_complete": _read_compaction,
+    "abort": _read_abort,
     **dict.fromkeys(("subagent.completed", "subagent.failed"), _read_subagent_end),
 }
 

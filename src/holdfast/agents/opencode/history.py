@@ -12,9 +12,20 @@ import msgspec
 from holdfast.agents import normalise
 from holdfast.agents.history import History, UsageSide, text_of
 from holdfast.agents.opencode.hooks import TABLES
-from holdfast.agents.opencode.transcript import BUSY_MS, Export, decode, decode_export, find_databases, find_exports
+from holdfast.agents.opencode.transcript import (
+    BUSY_MS,
+    EXPORTS,
+    IDS,
+    Export,
+    ExportInfo,
+    decode,
+    decode_export,
+    decode_head,
+    find_databases,
+    find_exports,
+)
 from holdfast.agents.opencode.usage import FILES_READER, READER, statement_of
-from holdfast.agents.source import is_document, merge_by_time, read_document
+from holdfast.agents.source import group_by_session, is_document, merge_by_time, read_document
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
@@ -35,12 +46,34 @@ class SessionRow(NamedTuple):
 
 
 def find_sessions(location: ImportLocation) -> list[Path]:
-    """Databases, and sessions that were exported to the same folder."""
-    return [*find_databases(location.home), *find_exports(location.home)]
+    """Databases, and sessions that were exported to the same folder. A subagent's export is read with its session's."""
+    folders = {path.parent for path in find_exports(location.home)}
+    return [*find_databases(location.home), *(path for folder in sorted(folders) for path in _exports_in(folder))]
 
 
 def read_sessions(path: Path, _place: ImportLocation) -> Iterator[Found]:
-    return _read_export(path) if is_document(path) else _read_database(path)
+    if not is_document(path):
+        return _read_database(path)
+    return merge_by_time(map(_read_export, (path, *_exports_in(path.parent).get(path, ()))))
+
+
+def _exports_in(folder: Path) -> Mapping[Path, list[Path]]:
+    return group_by_session(folder, folder.stat().st_mtime_ns, EXPORTS, _ids_of)
+
+
+def _ids_of(path: Path) -> tuple[str, str]:
+    try:
+        row = _row_of(path, decode_head(read_document(path)).info)
+    except (OSError, *PARSE_ERRORS):
+        return "", ""
+    return row.parent or row.id, row.id
+
+
+def _row_of(path: Path, info: ExportInfo) -> SessionRow:
+    own = info.id if info.id.startswith(IDS) else path.stem
+    # A subagent whose session is not named is a lane of itself.
+    parent = info.parent if not info.parent or info.parent.startswith(IDS) else own
+    return SessionRow(own, parent or "", info.directory, info.title)
 
 
 def _read_export(path: Path) -> Iterator[Found]:
@@ -49,9 +82,7 @@ def _read_export(path: Path) -> Iterator[Found]:
     except PARSE_ERRORS as error:
         yield Skipped(str(path), f"not a session: {str(error)[:120]}")
         return
-    info = export.info
-    row = SessionRow(info.id or path.stem, info.parent or "", info.directory, info.title)
-    yield from _Session(path, row).events(_exported_messages(export))
+    yield from _Session(path, _row_of(path, export.info)).events(_exported_messages(export))
 
 
 def _exported_messages(export: Export) -> Iterator["StoredMessage"]:
@@ -127,8 +158,8 @@ class _Session:
 
     def _message(self, stored: StoredMessage) -> Iterator[Event]:
         history, message = self.history, decode(stored.data)
-        id_ = stored.id or message.id
         at = stored.at or parse_milliseconds(message.time.created if message.time else None)
+        id_ = history.own_name(stored.id or message.id, message.role, at)
         yield from history.begin(at)
         history.model = message.model or history.model
         parts = [normalise.mapping_or_empty(part) for part in stored.parts]
@@ -152,6 +183,7 @@ class _Session:
     def _call(self, call: str, tool: str, state: Mapping[str, Any], at: int) -> Iterator[Event]:
         times = normalise.mapping_or_empty(state.get("time"))
         begun, ended = (int(normalise.number_or_none(times.get(name)) or at) for name in ("start", "end"))
+        call = self.history.own_name(call, begun, tool, state.get("input"))
         yield from self.history.call(begun, call, tool, state.get("input"))
         if state.get("status") in ("completed", "error"):
             code = normalise.number_or_none(normalise.mapping_or_empty(state.get("metadata")).get("exit"))

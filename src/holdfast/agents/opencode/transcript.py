@@ -8,6 +8,8 @@ import msgspec
 
 FOLDER = ".local/share/opencode"
 STORAGE = f"{FOLDER}/storage"
+IDS = "ses_"
+"""How ids of sessions begin."""
 BUSY_MS = 2_000
 """opencode may be writing: it is waited for."""
 
@@ -64,18 +66,23 @@ class ExportedMessage(msgspec.Struct):
     parts: list[Any] = []
 
 
-class Export(msgspec.Struct):
+class ExportHead(msgspec.Struct):
+    info: ExportInfo
+
+
+class Export(ExportHead):
     """What `opencode export SESSION` writes."""
 
-    info: ExportInfo
     messages: list[ExportedMessage] = []
 
 
 decode_export = msgspec.json.Decoder(Export).decode
+decode_head = msgspec.json.Decoder(ExportHead).decode
+EXPORTS = f"{IDS}*.json"
 
 
 def find_exports(home: Path) -> Iterable[Path]:
-    return sorted((home / FOLDER).glob("ses_*.json"))
+    return sorted((home / FOLDER).glob(EXPORTS))
 
 
 def find_databases(home: Path) -> Iterable[Path]:

@@ -21,6 +21,18 @@ MOST_EVENTS = 5_000
 LONGEST_KEY = 64
 
 
+class _Ids(msgspec.Struct):
+    """The ids in a payload, which text redaction would take for secrets."""
+
+    lane: Any = ""
+    turn: Any = ""
+    call: Any = ""
+    answer: Any = ""
+
+
+_decode_ids = msgspec.json.Decoder(_Ids).decode
+
+
 class ReceivedEvent(msgspec.Struct, kw_only=True):
     """An event as sent. Its data is decoded once, when the kind is known, into the kind's type."""
 
@@ -38,7 +50,7 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
     def as_event(self, scrub_fields: ScrubFields, clean_id: Clean, clean_word: Clean) -> Event:
         return Event(
             key=self.key, kind=self.kind, at=self.at, session=clean_id(self.session), project=clean_word(self.project),
-            agent=clean_id(self.agent), tool=clean_id(self.tool), data=self._payload(scrub_fields),
+            agent=clean_id(self.agent), tool=clean_id(self.tool), data=self._payload(scrub_fields, clean_id),
             **self._cleaned_body(scrub_fields),
         )  # fmt: skip
 
@@ -48,11 +60,16 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
         body = scrub_fields(self.body)
         return {"body": body, "body_size": len(body)}
 
-    def _payload(self, scrub_fields: ScrubFields) -> Any:
-        # Before decoding: afterwards it would be encoded and decoded again.
-        raw = scrub_fields(bytes(self.data))
+    def _payload(self, scrub_fields: ScrubFields, clean_id: Clean) -> Any:
         # Anything but an object has no fields and gives the kind's empty payload.
-        return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
+        if not (raw := bytes(self.data)).startswith(b"{"):
+            return None
+        # Before decoding: afterwards it would be encoded and decoded again.
+        payload = decode_payload(self.kind, current_version(self.kind), scrub_fields(raw))
+        for name, value in msgspec.structs.asdict(_decode_ids(raw)).items():
+            if isinstance(value, str) and isinstance(before := getattr(payload, name, None), str) and value != before:
+                setattr(payload, name, clean_id(value))
+        return payload
 
 
 decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode

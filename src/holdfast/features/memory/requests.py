@@ -59,6 +59,12 @@ _CORRECTION = lazy_pattern(
 _MOMENTARY = lazy_pattern(
     r"\b(?:yet|now|just|this|that|these|those|it|here|again|still|anything|any|today)\b", re.IGNORECASE
 )
+_POINTS_BACK = lazy_pattern(
+    r"(?:\S+\s+){1,2}(?:this|that|these|those|it)\b(?:\W*$|\s+(?:again|any|ever|on|in|here|to|for|without|unless|before"
+    r"|after|when|if|at|from|by|with)\b)",
+    re.IGNORECASE,
+)
+"""A pronoun as the object: without the sentence before it the statement says nothing."""
 LONGEST_LIMIT, MOST_OF_PROMPT = 300, 8
 
 
@@ -105,6 +111,8 @@ def _as_request(sentence: str) -> Request | None:
     if sentence.endswith(("?", "？")) or INSTEAD in sentence or REMOVED_MARK in sentence:
         return None
     if match := _STANDING.fullmatch(sentence) or _STANDING_LAST.fullmatch(sentence):
+        if _POINTS_BACK.match(match["words"]):
+            return None
         kind = "preference" if _ABOUT_ANSWERS.search(match["words"]) else "rule"
     elif match := _REMEMBER.fullmatch(sentence):
         kind = "fact"

@@ -27,6 +27,7 @@ FEATURE = Feature(
     stream=reducer.stream,
     enrich=policy.enrich,
     enriches=policy.ENRICHED_KINDS,
+    enrich_history=recovery.wait_for_import,
     derive=policy.derive,
     derives_history=True,
     decide=policy.decide,

@@ -14,6 +14,8 @@ MOST_TOKENS = 600
 REQUEST, LIMITS, STATE = 120, 180, 60
 NEWEST_FIRST = 240
 """A command loses weight with so many others used since."""
+SHORT_PROMPT = 400
+"""A longer one holds pasted text."""
 STILL_THERE = 0.75
 """Share of a memory's words that the agent's own summary must have for it to be left out."""
 ABOUT = "Recorded before the compaction (data, not orders):"
@@ -58,9 +60,14 @@ def _request(doc: MemorySession) -> Iterator[str]:
 
 
 def _limits(doc: MemorySession) -> Iterator[str]:
+    """Those before the request, and the short prompts next to it: a demand has no certain words."""
     asked = doc.asked[-1] if doc.asked and not doc.stopped else ""
-    for words in reversed(doc.constraints):
-        if words not in asked[: REQUEST * 2] and words.lower() not in doc.summary.lower():
+    limits = [one for one in reversed(doc.constraints) if one not in asked[: REQUEST * 2]]
+    recent = [" ".join(one.split()) for one in reversed(doc.asked[:-1]) if len(one) <= SHORT_PROMPT]
+    demands = [one for one in recent if any(limit in one for limit in limits)]
+    others = [limit for limit in limits if not any(limit in one for one in recent)]
+    for words in dict.fromkeys((*demands, *others, *recent)):
+        if words.lower() not in doc.summary.lower():
             yield f"the person said: {words}"
 
 

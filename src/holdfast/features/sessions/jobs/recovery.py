@@ -193,9 +193,19 @@ class Pace:
             self._next = now + every
             return True
 
+    def put_off(self, seconds: float) -> None:
+        with self._lock:
+            self._next = max(self._next, self._steady() + seconds)
+
 
 AWAKE = AwakeClock()
 PACE = Pace()
+IMPORT_PAUSE_S = 20.0
+"""After an imported event: the end of its session may be in the next batch."""
+
+
+def wait_for_import(_event: Event) -> None:
+    PACE.put_off(IMPORT_PAUSE_S)
 
 
 Finder = Callable[[Reader, SessionsSettings, int], Iterable[Event]]
