@@ -91,6 +91,16 @@ def test_new_deleted_ignored_and_executable_files(root: Path) -> None:
     assert take(root) != first
 
 
+def test_covers_of_the_root_alone(root: Path) -> None:
+    """`./*.py` is no pattern of gitignore."""
+    (root / "deep").mkdir()
+    before = take(root, "./*.py")
+    (root / "deep/a.py").write_text("1")
+    assert take(root, "./*.py") == before
+    (root / "new.py").write_text("1")
+    assert take(root, "./*.py") != before
+
+
 def test_covers_leaves_other_files_out(root: Path) -> None:
     first = take(root, "src/**")
     (root / "README.md").write_text("other\n")

@@ -15,6 +15,8 @@ from holdfast.core.globs import glob_matches
         ("src/**", "/p/src/a/b.py", True),
         ("src/**", "/p/srcs/b.py", False),
         ("*.py", "/p/deep/down/a.py", True),
+        ("./*.py", "/p/a.py", True),
+        ("./*.py", "/p/deep/a.py", False),
         ("src/*.py", "/p/src/x/a.py", False),
         ("src/**/*.py", "/p/src/a.py", True),
         ("**/test_*.py", "/p/tests/test_a.py", True),

@@ -4,8 +4,11 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import cache
 
 import msgspec
+
+from holdfast.core.data_files import load_data
 
 
 class CheckKind(StrEnum):
@@ -178,6 +181,17 @@ def reaches_path(reach: Sequence[str], path: str) -> bool:
     return any(encloses_folder(folder, path) for folder in reach)
 
 
+def are_folders(folder: str, operands: Sequence[str]) -> bool:
+    """Return whether a run was limited to whole packages: their folders, or the folders of their tests."""
+    return bool(operands) and all(_is_package(folder, one.removesuffix("...")) for one in operands)
+
+
+def _is_package(folder: str, operand: str) -> bool:
+    path = posixpath.normpath(posixpath.join(folder, operand))
+    is_file = operand.startswith("-") or "::" in operand or "." in posixpath.basename(path).lstrip(".")
+    return not is_file and tested_folder(path) in (path, posixpath.dirname(path) or WHOLE)
+
+
 # ── which files ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _UNTESTED = re.compile(
@@ -189,6 +203,40 @@ _UNTESTED = re.compile(
 def is_untested(path: str) -> bool:
     """Return whether no test is about this file: documents, pictures, data, settings."""
     return _UNTESTED.search(path) is not None
+
+
+@cache
+def _check_tools() -> dict[str, dict[str, list[str]]]:
+    return load_data(__file__, "check_tools", dict[str, dict[str, list[str]]])
+
+
+@cache
+def tool_families() -> dict[str, str]:
+    """Test tool → which tools run the same tests."""
+    families = _check_tools()["families"].items()
+    return {tool: tool if family == "alone" else family for family, tools in families for tool in tools}
+
+
+@cache
+def _file_types() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for ends, runners in _check_tools()["file_types"].items():
+        for runner in runners:
+            found[runner] = (*found.get(runner, ()), *(ends.split() or ("",)))
+    return found
+
+
+@cache
+def _tested_types() -> tuple[str, ...]:
+    return tuple(end for tool in tool_families() for end in _file_types().get(tool, ()))
+
+
+def looks_at(tool: str, path: str, *, tests: bool) -> bool:
+    """Return whether the tool is about such a file. Tests may be about any file that no other kind of tests is for."""
+    ends = _file_types().get(tool)
+    if ends is None or path.endswith(ends):
+        return tests or ends is not None
+    return tests and not path.endswith(_tested_types())
 
 
 # ── which tests ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -469,7 +469,10 @@ class _Covered:
     def __init__(self, covers: tuple[str, ...]) -> None:
         import pathspec
 
-        self._spec = pathspec.PathSpec.from_lines("gitignore", covers)
+        # `./*.py` of our globs is `/*.py` there.
+        self._spec = pathspec.PathSpec.from_lines(
+            "gitignore", (glob.removeprefix(".") if glob[:2] == "./" else glob for glob in covers)
+        )
 
     def __call__(self, path: str) -> bool:
         return bool(self._spec.match_file(path))

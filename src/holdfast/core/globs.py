@@ -10,7 +10,7 @@ Segments = tuple[re.Pattern[str] | None, ...]
 
 @lru_cache(20_000)
 def glob_matches(glob: str, path: str, base: str = "") -> bool:
-    """Match an absolute path; a glob without a leading `/` or `~` is relative to `base`."""
+    """Match an absolute path; a glob without a leading `/` or `~` is relative to `base`. `./*.py` are only those in `base` itself."""
     if glob[0] in "/~":
         return _segments_match(_glob_segments(glob), tuple(path.split("/")))
     inside = _path_below(path, base)
@@ -18,7 +18,7 @@ def glob_matches(glob: str, path: str, base: str = "") -> bool:
         return glob.startswith("**/") and _segments_match(_glob_segments(glob), tuple(path.split("/")))
     if "/" not in glob and glob != "**":  # as in .gitignore: a bare name is that name in any folder
         return _glob_segments(glob)[0].match(inside.rpartition("/")[2]) is not None  # type: ignore[union-attr]
-    return _segments_match(_glob_segments(glob), tuple(inside.split("/")))
+    return _segments_match(_glob_segments(glob.removeprefix("./")), tuple(inside.split("/")))
 
 
 def any_matches(globs: tuple[str, ...], path: str, base: str) -> bool:

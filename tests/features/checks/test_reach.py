@@ -108,3 +108,41 @@ def test_what_node_loads_from_outside_may_do_anything(tmp_path: Path) -> None:
 def test_the_root_is_known_by_custom_and_other_variables_are_not(command: str, folder: str) -> None:
     judged = judge_command(command, "/repo", 0, "3 passed in 0.01s\n", "", root="/repo")
     assert [check.dir for check in judged.checks] == [folder]
+
+
+@pytest.mark.parametrize(
+    ("command", "where", "selection"),
+    [
+        ("pnpm --filter web test", "apps/web", "all"),
+        ("pnpm --filter @shop/web test", "apps/web", "all"),
+        ("pnpm --filter web... test", "apps/web", "all"),
+        ("npm test -w apps/web", "apps/web", "all"),
+        ("yarn workspace @shop/web test", "apps/web", "all"),
+        ("bun --filter web test", "apps/web", "all"),
+        ("npx turbo run test --filter=web", "apps/web", "all"),
+        ("pnpm nx test web", "apps/web", "all"),
+        ("npx nx run web:test", "apps/web", "all"),
+        ("npm run test:web", "apps/web", "all"),
+        ("npx nx run-many -t test", ".", "all"),
+        ("npx nx test web --testFile=a", "apps/web", "part"),
+        ("pnpm --filter web test -- a.test.js", "apps/web", "part"),
+        ("pnpm --filter './apps/*' test", ".", "part"),
+        ("pnpm --filter unheard test", ".", "part"),
+        ("cargo test -p core", "crates/core", "all"),
+        ("cargo test -p core name", "crates/core", "part"),
+    ],
+)
+def test_a_package_that_is_named_is_where_it_ran(tmp_path: Path, command: str, where: str, selection: str) -> None:
+    write = {"package.json": '{"scripts": {"test:web": "nx test web"}}', "apps/web/package.json": '{"name": "@shop/web"}',
+             "Cargo.toml": "[workspace]", "crates/core/Cargo.toml": '[package]\nname = "core"\n'}  # fmt: skip
+    for name, text in write.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    output = (
+        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"
+        if "cargo" in command
+        else "Tests:       3 passed, 3 total"
+    )
+    read = RepositoryFiles(str(tmp_path)).read
+    (check,) = judge_command(command, str(tmp_path), 0, output, "", root=str(tmp_path), read_file=read).checks
+    assert (check.dir, check.reach, check.selection.value, check.verdict.value) == (where, [where], selection, "passed")

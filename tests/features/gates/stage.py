@@ -27,7 +27,7 @@ class Stage:
         self._seq = itertools.count(1)
 
     def take(
-        self, kind: str, session: str = "s-1", *, tool: str = "", agent: str = "claude-code", **data: Any
+        self, kind: str, /, session: str = "s-1", *, tool: str = "", agent: str = "claude-code", **data: Any
     ) -> Decision:
         seq = next(self._seq)
         data = {"branch": self.branch, "repo": REPO, **data}

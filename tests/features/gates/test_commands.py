@@ -56,6 +56,26 @@ def test_without_a_terminal_a_code_is_asked_for_where_the_settings_say_so(world:
     assert "approved: deploy" in world.cli("gate", "approve", "deploy", "--code", shown.split()[0])
 
 
+def test_an_agent_cannot_open_acts_to_itself(world: World) -> None:
+    """A program of a tool call writes the setting; what it opens waits for a person like every looser rule."""
+    rules = world.project / ".holdfast" / "settings.yaml"
+    rules.parent.mkdir()
+    rules.write_text("requirements:\n  deploy: {manual: false, command_pattern: 'make deploy'}\n")
+    agent = world.session("s1")
+    agent.start()
+    agent.before("Bash", "c1", command="./x.sh")
+    (world.root / "config" / "settings.yaml").write_text("gates: {agents_may_approve: true}\n")
+    agent.after("Bash", "c1", command="./x.sh")
+    codex = world.root / "codex"
+    codex.write_text('#!/bin/bash\n"$@"\nexit $?\n')
+    codex.chmod(0o755)
+    asked = subprocess.run(
+        [codex, BIN / "holdfast", "gate", "pause", "1h"], env=world.env, cwd=world.project, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert "is a person's to do" in asked.stderr
+
+
 def test_what_waits_is_said_by_status_doctor_and_the_next_session(world: World) -> None:
     settings = world.root / "config" / "settings.yaml"
     settings.write_text("requirements:\n  planned: {manual: false}\n")

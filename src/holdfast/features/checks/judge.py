@@ -44,7 +44,7 @@ from holdfast.features.checks.runners.entries import (
     recognise_entry,
     runs_tests_by_hook,
 )
-from holdfast.features.checks.runners.reach import find_foreign_code, find_reach
+from holdfast.features.checks.runners.reach import find_foreign_code, find_reach, place_package
 from holdfast.features.checks.runners.recognise import Match, recognise_runner, selects_tests
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.runners.spec import Runner
@@ -90,8 +90,12 @@ def judge_command(
     _distrust_written(candidates, writes)
     _attribute(candidates, analysis, output, status_told=exit_code is not None)
     if read_file is not None:
+        for candidate in candidates:
+            place_package(candidate, root)
         _distrust_modules(candidates, root, read_file)
         _read_entries(candidates, read_file)
+        for candidate in candidates:
+            _narrow_to_packages(candidate, root)
     checks = [check for candidate in candidates for check in _judge_candidate(candidate, root, read_file)]
     proves, why = _conclude_tests(checks)
     git = git_acts(analysis.commands, f"{output.out}\n{output.err}")
@@ -165,12 +169,24 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
             _read_recipe(candidate, entry, text)
 
 
+def _narrow_to_packages(candidate: Candidate, root: str) -> None:
+    """By the call, or by the recipe that it runs: `"test:web": "nx test web"`."""
+    entry = candidate.entry
+    if entry is not None and not candidate.package and not place_package(candidate, root):
+        entry.selection, entry.operands, entry.packages = Selection.PART, [f"--filter {entry.packages[0]}"], []
+
+
 def _read_recipe(candidate: Candidate, entry: Entry, text: EntryText) -> None:
     recipe = analyse_command(text.written)
     literal = literal_text(recipe)
     if literal and read_all(Output(literal, "", True), set()):
         candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
-    matches = _matches_in(recipe)
+    started = find_candidates(recipe)
+    tests = [one for one in started if one.kind is CheckKind.TEST]
+    if tests and not entry.packages and all(one.entry and one.entry.packages for one in tests):
+        entry.packages = [name for one in tests if one.entry for name in one.entry.packages]
+    entry.several = entry.several or len(tests) > 1 or any(one.entry and one.entry.several for one in tests)
+    matches = [one.match for one in started if one.match]
     if matches:
         _read_selection(entry, matches, _matches_in(analyse_command(text.called)))
     _name_runner(candidate, entry, [match.runner for match in matches])
@@ -253,6 +269,8 @@ def _program_words(candidate: Candidate) -> dict[str, str]:
 
 
 def _candidate_folder(candidate: Candidate) -> str:
+    if candidate.package:
+        return candidate.package
     cwd = candidate.command.invocation.cwd
     inner = candidate.entry.directory if candidate.entry else ""
     if cwd == ROOT_FOLDER and UNKNOWN not in inner:

@@ -34,7 +34,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=9,
+    version=10,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=live_keys,

@@ -63,8 +63,10 @@ def rules_for(call: Call) -> GateSettings:
 
 
 def surroundings(call: Call) -> Surroundings:
-    user = settings_of(call).user
-    return Surroundings(tuple(_agent_processes(call)), user.code_without_terminal, user.agents_may_approve)
+    """What the user's settings say counts as far as it is in force: an agent may have rewritten them."""
+    user, kept = settings_of(call).user, rules_for(call)
+    needs_code = user.code_without_terminal or kept.code_without_terminal
+    return Surroundings(tuple(_agent_processes(call)), needs_code, user.agents_may_approve and kept.agents_may_approve)
 
 
 def _agent_processes(call: Call) -> list[AgentProcess]:

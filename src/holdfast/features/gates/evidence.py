@@ -48,6 +48,9 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Files that the same command wrote after the run."""
     put_back: list[str] = []
     """Those that it also wrote before the run, so the run saw other content."""
+    check: str = ""
+    """What kind of check it was; empty for other commands."""
+    runner: str = ""
     dir: str = ""
     reach: list[str] = []
     """Folders it covers, relative to the project; empty means unknown and counts for all."""
@@ -253,10 +256,12 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """A check's verdict overrides the exit code."""
     analysis = analyse_command(check.command)
     if _is_plain_entry(check, analysis):
-        return doc
+        return _name_check(doc, check)
     readings = _readings_of(check, analysis)
-    fact, suites = _compare_suite(doc, check, _check_fact(event, check, analysis))
-    replaced = [name for name, run in doc.ran.items() if run.seq == check.of and name.partition("\n")[0] in readings]
+    fact = _check_fact(event, check, analysis)
+    fact, suites = _compare_suite(doc, check, _with_tests_of_call(doc, fact))
+    by_status = [name for name, run in doc.ran.items() if run.seq == check.of and not run.check]
+    replaced = [name for name in by_status if name.partition("\n")[0] in readings]
     ran = without_keys(doc.ran, replaced)
     for name in (_fact_name(reading, fact.reach) for reading in readings):
         if name not in ran or not _outweighs(ran[name], fact):
@@ -264,8 +269,17 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     return replace(doc, ran=ran, suites=suites, at=event.at)
 
 
+def _name_check(doc: Facts, check: CheckFinished) -> Facts:
+    """Its exit status is the verdict."""
+    named = {"check": check.kind, "runner": check.runner}
+    ran = {name: replace(run, **named) if run.seq == check.of else run for name, run in doc.ran.items()}
+    return replace(doc, ran=ran)
+
+
 def _outweighs(before: RunFact, fact: RunFact) -> bool:
-    """A pass on the same content outweighs a later unknown result."""
+    """A pass on the same content outweighs a later unknown result, and a failure the passes of the same call."""
+    if before.seq == fact.seq and before.check and not before.passed:
+        return True
     return fact.outcome < 0 and before.passed and bool(before.content) and before.content == fact.content
 
 
@@ -274,12 +288,20 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
     changed, back = _changed_after_check(analysis, check)
     all_named = (check.failed or 1) <= len(check.failures) <= MOST_NAMES
     return RunFact(
-        seq=check.of, at=event.at, outcome=-1 if copied else {"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
+        seq=check.of, at=event.at, check=check.kind, runner=check.runner,
+        outcome=-1 if copied else {"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why, changed_after=changed, put_back=back,
         dir=check.dir, reach=reach_in(event.project, check.worktree, check.reach), operands=check.operands[:MOST_NAMES],
         partial=check.selection == Selection.PART, failures=check.failures if all_named else [],
         bent=check.bent, tests=(check.passed or 0) + (check.failed or 0),
     )  # fmt: skip
+
+
+def _with_tests_of_call(doc: Facts, fact: RunFact) -> RunFact:
+    """A call that goes over several packages shows a summary of each; together they are the suite."""
+    call = (fact.seq, fact.runner, fact.reach)
+    before = [run.tests for run in doc.ran.values() if (run.seq, run.runner, run.reach) == call]
+    return replace(fact, tests=fact.tests + max(before, default=0))
 
 
 def _compare_suite(doc: Facts, check: CheckFinished, fact: RunFact) -> tuple[RunFact, dict[str, int]]:

@@ -9,7 +9,7 @@ from holdfast.core.section import ALONE, Section
 YEAR_S = 366 * 86_400
 Glob = Annotated[str, Meta(min_length=1, max_length=300)]
 Words = Annotated[str, Meta(max_length=200)]
-Globs = Annotated[tuple[Glob, ...], Meta(max_length=50), ALONE]
+Globs = Annotated[tuple[Glob, ...], Meta(max_length=120), ALONE]
 Skills = Annotated[tuple[Words, ...], Meta(max_length=20), ALONE]
 Seconds = Annotated[int, Meta(ge=0, le=YEAR_S)]
 Spec = dict[str, Any]

@@ -385,7 +385,7 @@ def _changed_content(rule: Rule, checker: Checker) -> bool | None:
     """Whether the session leaves other content than it found; None where that is unknown or no question."""
     evidence = evidence_of(rule.spec)
     # Skills, commits and scenarios are not about content.
-    if not rule.kind.is_proven or not all(one.command for one in evidence):
+    if not rule.kind.is_proven or not all(one.is_run for one in evidence):
         return None
     keys = [globs_key(rule.spec.paths or one.after_edit) for one in evidence]
     began, now = (list(map(content.get, keys)) for content in (checker.session.began, checker.context.content))

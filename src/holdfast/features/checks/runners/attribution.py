@@ -110,6 +110,8 @@ class Candidate(msgspec.Struct, kw_only=True):
     """Failures that show without being trusted as a summary."""
     status_told: bool = True
     """The agent reported the exit status of the command."""
+    package: str = ""
+    """The folder of the one package that it was limited to by name or path."""
 
     @property
     def report(self) -> Report | None:
@@ -363,7 +365,8 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
 
 def _attribute_entries(entries: list[Candidate], scene: _Scene, direct: set[str]) -> None:
     output = scene.output
-    if any(entry.entry and entry.entry.name in _PREFIXING for entry in entries):
+    names = {entry.entry.name for entry in entries if entry.entry}
+    if names & _PREFIXING or (names & _MAY_PREFIX and not read_all(output, direct)):
         output = _without_prefixes(output, direct)
     faked = scene.fakes(lambda text: read_all(Output(text, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
@@ -391,9 +394,9 @@ def _without_prefixes(output: Output, direct: set[str]) -> Output:
     return joined if read_all(joined, direct) or _is_replayed(output) else output
 
 
-_PREFIXING = frozenset(("turbo", "nx", "lerna", "moon"))
-# `pkg:test:`, `@scope/pkg |`, `[pkg]:` at the start of each line of a package.
-_PREFIXED = re.compile(r"^(\[?@?[\w./-]+(?::[\w.-]+)*\]?(?: \||:))(?: (.*)|)$")
+_PREFIXING, _MAY_PREFIX = frozenset(("turbo", "nx", "lerna", "moon")), frozenset(("pnpm", "bun", "yarn"))
+# `pkg:test:`, `@scope/pkg |`, `[pkg]:`, `apps/pkg test:` at the start of each line of a package.
+_PREFIXED = re.compile(r"^(\[?@?[\w./-]+(?: [\w:.-]+|(?::[\w.-]+)*)\]?(?: \||:))(?: (.*)|)$")
 
 
 # What build caches print in place of running a task.

@@ -32,6 +32,7 @@ _USUAL_SHELL = re.compile(r"^SHELL=(?:(?:/usr(?:/local)?)?/bin/)?(?:ba|da|z|k)?s
 # Standard input, a substitution, a home or a folder for everybody.
 _FOREIGN_RULES = re.compile(r"[-&~]|/(?:dev|proc|tmp|var)/")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*$")
+SEVERAL = re.compile(r"[*?\[!,]|\.\.\.")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # How many words come before the script: `yarn workspace NAME [run] SCRIPT`, `yarn workspaces run SCRIPT`. npm accepts misspellings of `run`.
 _SCRIPT_AFTER = {**dict.fromkeys(("run-script", "run", "rum", "urn", "workspaces"), 1), "workspace": 2}
@@ -62,7 +63,7 @@ class Entry(msgspec.Struct):
     script: bool = False
     """A file of the project, called a check for its name only."""
     packages: list[str] = []
-    """Folders of the packages that it was limited to, where they are named by path."""
+    """The packages that it was limited to, by path or by name."""
     several: bool = False
     """It goes over several packages, so that one summary is not the whole."""
 
@@ -173,6 +174,9 @@ def _package_entry(name: str, words: list[str], _invocation: Invocation) -> Entr
     script = _script_name(name, rest)
     if not script or script.startswith("-"):
         return None
+    if script in _WORDS["several_packages"]:
+        return _task_entry(script, words[words.index(script) :], _invocation)  # `pnpm nx test web`
+    packages = _values_of(given, _WORDS["package_flags"]) + (rest[1:2] if rest[0] == "workspace" else [])
     return Entry(
         name,
         kind_of(script),
@@ -180,8 +184,8 @@ def _package_entry(name: str, words: list[str], _invocation: Invocation) -> Entr
         _first_of(rest, _WORDS["script_nothing"], "test"),
         script,
         handed_on=_words_for_script(name, script, words[1:]),
-        packages=_package_folders([value.strip("{}.^") for value in _values_of(given, _WORDS["package_flags"])]),
-        several=bool(_values_of(given, _WORDS["several_flags"])) or rest[0] == "workspaces",
+        packages=packages,
+        several=not _is_one(packages) and (bool(_values_of(given, _WORDS["several_flags"])) or rest[0] == "workspaces"),
     )
 
 
@@ -201,10 +205,9 @@ def _split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at + 1 :]
 
 
-def _package_folders(packages: list[str]) -> list[str]:
-    """A name without a slash is that of a package, and its folder is not known."""
-    by_path = all("/" in one and not one.startswith("@") for one in packages)
-    return [one.removeprefix("/") for one in packages] if by_path else []
+def _is_one(packages: list[str]) -> bool:
+    """Whether the words name exactly one package: no pattern, no `...` for what it depends on, no range of commits."""
+    return len(packages) == 1 and not SEVERAL.search(packages[0])
 
 
 def _script_name(name: str, rest: list[str]) -> str:
@@ -225,20 +228,41 @@ def _script_name(name: str, rest: list[str]) -> str:
 def _task_entry(name: str, words: list[str], _invocation: Invocation) -> Entry:
     nothing = _first_of(words[1:], _WORDS["just_nothing"] if name == "just" else _WORDS["task_nothing"], "recipe")
     named = _flag_values(words) if name in ("nx", "lerna") else []
-    targets = [*named, *_recipe_targets(words[1:])]
+    targets, packages = _targets_and_packages(name, [*named, *_recipe_targets(words[1:])], words[1:])
     # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
     own, after = _split_at_dashes(words[1:])
     # The words behind a recipe are its arguments; other runners are given more targets.
     arguments = _recipe_targets(own)[1:] if name in ("just", "poe") and not named else []
+    if name == "nx":
+        arguments = [
+            word for word in own if word.startswith("--") and word.partition("=")[0] not in _WORDS["target_flags"]
+        ]
     return Entry(
         name,
         kind,
         nothing=nothing,
         target=targets[0] if targets else "default",
         handed_on=[*arguments, *after],
-        several=name in _WORDS["several_packages"],
+        packages=packages,
+        several=name in _WORDS["several_packages"] and not _is_one(packages),
     )
+
+
+def _targets_and_packages(name: str, targets: list[str], words: list[str]) -> tuple[list[str], list[str]]:
+    """`nx test web`, `nx run web:test`, `moon run web:test`, `turbo run web#test`, `turbo test --filter web`."""
+    if name not in _WORDS["several_packages"]:
+        return targets, []
+    packages = _values_of(list(_split_flags(words, _WORDS["task_values"])), _WORDS["project_flags"])
+    targets = [target for target in targets if name != "nx" or target not in _WORDS["nx_verbs"]]
+    if name == "nx" and len(targets) == 2:
+        return targets[:1], targets[1:]
+    for at, target in enumerate(targets):
+        package, mark, task = target.partition("#" if "#" in target else ":")
+        if mark and package:
+            packages.append(package)
+            targets[at] = task
+    return targets, packages
 
 
 def _recipe_targets(words: list[str]) -> list[str]:

@@ -4,10 +4,12 @@ import os
 import posixpath
 from itertools import pairwise
 
+from holdfast.analysis.packages import find_named
 from holdfast.analysis.shell.execute import ReadFile
 from holdfast.analysis.shell.syntax import UNKNOWN
-from holdfast.core.checks import UNKNOWN_FOLDER, WHOLE, CheckKind, named_folder, tested_folder
+from holdfast.core.checks import UNKNOWN_FOLDER, WHOLE, CheckKind, Selection, named_folder, tested_folder
 from holdfast.features.checks.runners.attribution import Candidate
+from holdfast.features.checks.runners.entries import SEVERAL
 from holdfast.features.checks.runners.recognise import Match
 
 _PACKAGE = ("package.json",)
@@ -16,6 +18,7 @@ _PYPROJECT = ("pyproject.toml",)
 _SEARCHED_UPWARDS = {
     "cargo test": ("Cargo.toml",),
     "nextest": ("Cargo.toml",),
+    **dict.fromkeys(("playwright", "cypress"), _PACKAGE),
     "jest": ("package.json", "jest.config.js", "jest.config.ts", "jest.config.mjs", "jest.config.cjs"),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "turbo", "nx", "lerna"), _PACKAGE),
     **dict.fromkeys(("hatch", "poe", "pdm", "rye"), _PYPROJECT),
@@ -49,27 +52,71 @@ def find_reach(candidate: Candidate, folder: str, read_file: ReadFile | None) ->
     if folder == UNKNOWN_FOLDER or UNKNOWN in folder:
         return []
     match, entry = candidate.match, candidate.entry
+    if candidate.package:
+        return [folder]
     if entry is not None:
         base = _project_folder(entry.name, folder, read_file)
-        return [tested_folder(named_folder(base, one)) for one in entry.packages] or [tested_folder(base)]
+        by_path = [one for one in entry.packages if "/" in one and not one.startswith("@")]
+        return [tested_folder(named_folder(base, one)) for one in by_path] or [base]
     assert match is not None
     named = _named_paths(match)
     if not named:
-        return [tested_folder(_project_folder(match.runner.name, _flag_folder(match, folder), read_file))]
+        return [_project_folder(match.runner.name, _flag_folder(match, folder), read_file)]
     return list(dict.fromkeys(tested_folder(named_folder(folder, one)) for one in named))
 
 
 def _project_folder(tool: str, folder: str, read_file: ReadFile | None) -> str:
-    """Where the tool finds its project: the folder itself, or one above it."""
+    """Where the tool finds its project, at or above the folder; else what the tests in the folder are about."""
     manifests = _SEARCHED_UPWARDS.get(tool)
     if manifests is None or read_file is None or folder.startswith(("/", "..")):
-        return folder
+        return tested_folder(folder)
     at = folder
     while not any(read_file(posixpath.join(at, name)) is not None for name in manifests):
         if at in (WHOLE, ""):
-            return folder
+            return tested_folder(folder)
         at = posixpath.dirname(at) or WHOLE
     return at
+
+
+# ── packages by their names ──────────────────────────────────────────────────────────────────────────────────────────
+
+_PACKAGE_FLAGS = {**dict.fromkeys(("cargo test", "nextest"), ("-p", "--package"))}
+
+
+def place_package(candidate: Candidate, root: str) -> bool:
+    """`pnpm --filter web test`, `nx test web`, `cargo test -p core`: the package's folder is where it ran. False where a
+    package is not found, or chosen by a pattern: then a part ran, and which one is unknown."""
+    match, entry = candidate.match, candidate.entry
+    names = entry.packages if entry else _named_packages(match) if match else []
+    folders = [_package_folder(name.strip("{}^"), candidate, root) for name in names]
+    if len(folders) == 1 and folders[0]:
+        candidate.package = folders[0]
+        if match:
+            _leave_out_package(match, names[0])
+    return all(folders)
+
+
+def _package_folder(name: str, candidate: Candidate, root: str) -> str:
+    name = name.removesuffix("...").removeprefix("...")
+    cwd, inner = candidate.command.invocation.cwd, candidate.entry.directory if candidate.entry else ""
+    if not name or UNKNOWN in f"{name}{cwd}{inner}" or SEVERAL.search(name):
+        return ""
+    if "/" in name and name[0] != "@":
+        return posixpath.normpath(posixpath.join(cwd, inner, name))
+    folder = find_named(root, name.lstrip(":"))
+    return "" if folder is None else posixpath.normpath(posixpath.join(root, folder))
+
+
+def _named_packages(match: Match) -> list[str]:
+    flags = _PACKAGE_FLAGS.get(match.runner.name, ())
+    pairs = ((word.partition("="), after) for word, after in pairwise([*match.arguments, ""]))
+    return [given or after for (flag, _, given), after in pairs if flag in flags]
+
+
+def _leave_out_package(match: Match, name: str) -> None:
+    flags = _PACKAGE_FLAGS[match.runner.name]
+    match.operands = [one for one in match.operands if one != name and one.partition("=")[0] not in flags]
+    match.selection = Selection.PART if match.operands else Selection.ALL
 
 
 def _flag_folder(match: Match, folder: str) -> str:

@@ -251,6 +251,11 @@ def _entry_check(candidate: Candidate, report: Report) -> Check:
     # The summaries so far passed, but the run was cut short.
     elif verdict is Verdict.PASSED and candidate.command.exit_code in _KILLED:
         verdict, why = Verdict.UNKNOWN, "it was ended before it was done"
+    elif verdict is Verdict.PASSED and candidate.entry and candidate.entry.several and candidate.command.exit_code:
+        verdict, why = (
+            Verdict.UNKNOWN,
+            f"exit status {_exit_code_text(candidate.command.exit_code)}: one of several runs failed",
+        )
     return _build_check(candidate, CheckKind.TEST, report.runner, (verdict, why), report)
 
 

@@ -1,7 +1,7 @@
 """Kind `evidence`: only recorded facts (a run that passed, a skill, a commit, a UAT scenario) satisfy it."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -22,6 +22,10 @@ class Evidence(Part):
     command: Annotated[
         tuple[Glob, ...], Meta(max_length=20, description="Globs; one such command must have exited 0."), ALONE
     ] = ()
+    check: Annotated[
+        Literal["", "test", "lint", "types", "build"],
+        Meta(description="A check of this kind passed that covers the files, whichever command ran it."),
+    ] = ""
     skill: Annotated[Skills, Meta(description="One of these skills ran.")] = ()
     commit: Annotated[bool, Meta(description="A commit was made.")] = False
     uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
@@ -34,8 +38,13 @@ class Evidence(Part):
     within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
 
     def __post_init__(self) -> None:
-        if sum(map(bool, (self.command, self.skill, self.commit, self.uat))) != 1:
-            raise ValueError("name exactly one of command, skill, commit, uat")
+        if sum(map(bool, (self.command, self.check, self.skill, self.commit, self.uat))) != 1:
+            raise ValueError("name exactly one of command, check, skill, commit, uat")
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a run proves it, which is about content."""
+        return bool(self.command or self.check)
 
 
 class EvidenceSettings(Part):
@@ -94,11 +103,11 @@ class ProvenByEvidence(RequirementKind):
 
 def command_to_run(one: Evidence) -> str:
     """The command that a person or an agent would type."""
-    return one.run or one.command[0].replace("*", " ").strip()
+    return one.run or (one.command[0].replace("*", " ").strip() if one.command else f"a {one.check} run")
 
 
 def _fact_remedy(one: Evidence) -> str:
-    if one.command:
+    if one.is_run:
         return f"run `{command_to_run(one)}` so that it passes"
     if one.skill:
         return f"run /{one.skill[0].lstrip('/')}"

@@ -9,9 +9,11 @@ from holdfast.analysis.shell.written_files import WHOLE_TREE
 from holdfast.core.checks import (
     UNKNOWN_FOLDER,
     all_within,
+    are_folders,
     chosen_targets,
     folders_meet,
     is_untested,
+    looks_at,
     reaches_globs,
     reaches_path,
     touches_globs,
@@ -94,7 +96,7 @@ class ProofQuestion:
             return f"the last {run} failed"
         if newest.outcome < 0:
             return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
-        if one.whole and newest.partial:
+        if one.whole and _is_part(one, newest):
             return f"the last {run} ran only {_selected(newest)}; the whole suite is required"
         if newest.tests_before:
             return (
@@ -147,7 +149,7 @@ class ProofQuestion:
         return self._is_ours(fact) and not fact.content and not self._change(one, fact)
 
     def _counts(self, one: Evidence, fact: RunFact) -> bool:
-        used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and fact.partial)
+        used = fact.seq <= self.used or self._is_too_old(one, fact) or (one.whole and _is_part(one, fact))
         unsure = (
             (one.strict and fact.bent)
             or fact.tests_before
@@ -235,6 +237,8 @@ class ProofQuestion:
         if one.command:
             ran = ((name.partition("\n")[0], fact) for name, fact in self.facts.ran.items())
             return [fact for command, fact in ran if command_matches(command, one.command)]
+        if one.check:
+            return [fact for fact in self.facts.ran.values() if _is_about(fact, one)]
         if one.skill:
             return self._skills(one.skill)
         if one.commit:
@@ -278,6 +282,18 @@ def _includes(run: RunFact, failed: RunFact) -> bool:
     return any(all_within(targets, chosen) for targets in (failed.failures, chosen_targets(failed.operands)))
 
 
+def _is_about(fact: RunFact, one: Evidence) -> bool:
+    """A check of the kind that is asked for, by a tool for such files, at a place that has some of them."""
+    known = fact.check == one.check and (not fact.reach or touches_globs(fact.reach, one.after_edit))
+    named = [glob for glob in one.after_edit if "." in glob.rpartition("/")[2]]
+    return known and (not named or any(looks_at(fact.runner, glob, tests=one.check == "test") for glob in named))
+
+
+def _is_part(one: Evidence, fact: RunFact) -> bool:
+    """Whether it leaves out some of what is asked for: `pytest web` at the root is the whole suite of `web`."""
+    return fact.partial and not (are_folders(fact.dir, fact.operands) and reaches_globs(fact.reach, one.after_edit))
+
+
 def _selected(fact: RunFact) -> str:
     return " ".join(fact.operands[:3]) + (" …" if len(fact.operands) > 3 else "") or "a part"
 
@@ -292,7 +308,7 @@ def globs_key(globs: tuple[str, ...]) -> str:
 
 
 def _describe_evidence(one: Evidence) -> str:
-    if one.command:
+    if one.is_run:
         return f"`{command_to_run(one)}`{_THAT_PASSED}"
     if one.skill:
         return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)

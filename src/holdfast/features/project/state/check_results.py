@@ -3,15 +3,23 @@
 import fnmatch
 import posixpath
 from collections.abc import Iterable, Mapping
-from functools import cache
 from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast.analysis.shell.analysis import Ran, analyse_command
-from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder, is_untested
-from holdfast.core.data_files import load_data
+from holdfast.core.checks import (
+    CheckKind,
+    Selection,
+    Verdict,
+    all_within,
+    chosen_targets,
+    encloses_folder,
+    is_untested,
+    looks_at,
+    tool_families,
+)
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
@@ -21,25 +29,6 @@ from holdfast.features.project.state import CheckRun, Project
 
 MAX_RUNS = 40
 MAX_FAILURES = 50
-
-
-@cache
-def _check_tools() -> dict[str, dict[str, list[str]]]:
-    return load_data(__file__, "check_tools", dict[str, dict[str, list[str]]])
-
-
-@cache
-def _families() -> dict[str, str]:
-    """Test tool → which tools run the same tests."""
-    families = _check_tools()["families"].items()
-    return {tool: tool if family == "alone" else family for family, tools in families for tool in tools}
-
-
-@cache
-def _file_types() -> dict[str, tuple[str, ...]]:
-    """Linter, type checker or build → how the names of the files end that it looks at."""
-    file_types = _check_tools()["file_types"].items()
-    return {runner: tuple(ends.split()) or ("",) for ends, runners in file_types for runner in runners}
 
 
 class TestSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +138,7 @@ def covers_run(run: CheckRun, old: CheckRun) -> bool:
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
     """The same tool; or an entry point of the same folder, which may run anything that is there."""
-    families = _families()
+    families = tool_families()
     if families.get(run.runner, run.runner) == families.get(old.runner, old.runner):
         return True
     entry_point = run.runner not in families or old.runner not in families
@@ -234,8 +223,7 @@ def validates_file(run: CheckRun, path: str) -> bool:
     """Whether a passing run says something of this file: tests of everything in their folder, a linter of its types."""
     if run.verdict != Verdict.PASSED or not encloses_folder(run.dir, path):
         return False
-    # "\0" ends no path: a runner that is not in the table validates nothing.
-    if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(_file_types().get(run.runner, ("\0",)))):
+    if run.kind == CheckKind.FORMAT or not looks_at(run.runner, path, tests=run.is_test):
         return False
     if run.is_whole:
         return True
