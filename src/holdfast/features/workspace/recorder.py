@@ -21,6 +21,7 @@ from holdfast.features.workspace.content_store import ChangeRow, ContentStore, t
 from holdfast.features.workspace.folder_watches import FolderWatches
 from holdfast.features.workspace.git_files import Place
 from holdfast.features.workspace.line_edits import foreign_lines
+from holdfast.features.workspace.policy import EVERYTHING, is_among
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import MANY, WatchedRoot, content_of, folders_of, identity_of
 
@@ -284,11 +285,16 @@ class Recorder:
             del self._warned[next(iter(self._warned))]
         return news
 
-    def endangered(self, root: WatchedRoot, session: str, only: Sequence[str] = ()) -> list[OwnedLines]:
-        """Uncommitted lines here that somebody else wrote; or those in `only`."""
+    def endangered(
+        self, root: WatchedRoot, session: str, only: Sequence[str] = (), named: Sequence[str] = EVERYTHING
+    ) -> list[OwnedLines]:
+        """Uncommitted lines that somebody else wrote, in `named` files and folders; or those in `only`."""
         look = root.last_look if only else git_files.look(root.place)
         with self.lock:
-            changed = {path: seen for path, seen in root.files.items() if seen.id and path in (only or look.changed)}
+            changed = {
+                path: seen for path, seen in root.files.items()
+                if seen.id and path in (only or look.changed) and is_among(os.path.join(root.root, path), named)
+            }  # fmt: skip
             writers = {path: self.store.writers(root.root, path) for path in changed}
         shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
         committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])
