@@ -22,7 +22,7 @@ from holdfast.features.workspace.timeline import Request, Step, Target, choose, 
 from holdfast.features.workspace.watched_root import WatchedRoot, content_of
 
 MOST_DIFF_LINES, MOST_DIFF_BYTES, CONTEXT = 400, 1 << 20, 3
-WAIT_S = 5.0
+WAIT_S = 15.0
 
 
 class FilePlan(msgspec.Struct, frozen=True):
@@ -97,7 +97,8 @@ def _relative(path: str, root: str) -> str:
 
 def steps_of(call: Call, here: Here) -> list[Step]:
     """What is in the log. The background writes it within a moment; what was captured just now is waited for."""
-    here.recorder.settle(WAIT_S)
+    if not here.recorder.settle(WAIT_S):
+        raise CommandRefused("the latest changes are still being recorded", fix="Repeat it in a moment.")
     return read_steps(call.reader, here.name, call.now, here.settings.days)
 
 
