@@ -2,8 +2,10 @@
 
 import pytest
 
+from holdfast.core.event import Event
+from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import OwnedLines
-from holdfast.features.workspace.policy import EVERYTHING, discarded_files, is_among, name_lines
+from holdfast.features.workspace.policy import EVERYTHING, NOT_KEPT, decide, discarded_files, is_among, name_lines
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,22 @@ def test_a_folder_and_a_pattern_name_what_is_in_them() -> None:
     assert [is_among(path, ("/p/sub", "/p/*.md")) for path in ("/p/sub/a/b", "/p/x.md", "/p/subway", "/p/a")] == [
         True, True, False, False,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "promise"),
+    [
+        (["1", ""], "They can be restored with: holdfast undo"),
+        (["1", NOT_KEPT], "What is not kept cannot be restored. The others can be restored with: holdfast undo"),
+        ([NOT_KEPT], "What is not kept cannot be restored."),
+    ],
+)
+def test_nothing_is_promised_of_what_is_not_kept(lines: list[str], promise: str) -> None:
+    data = ToolPayload(action="shell", endangered=[OwnedLines(f"f{n}", "", one) for n, one in enumerate(lines)])
+    event = Event(key="k", kind="tool.started", at=1, session="s", data=data)
+    decision = decide(None, event, None)
+    assert decision and decision.contexts[0].text.endswith(f". {promise}")
+    assert ("(not kept, by a person)" in decision.contexts[0].text) == (NOT_KEPT in lines)
 
 
 def test_a_name_with_a_line_break_stays_on_its_line() -> None:

@@ -106,9 +106,16 @@ def plan_undo(call: Call) -> tuple[Here, Plan]:
     here = find_here(call)
     steps = steps_of(call, here)
     if not steps:
-        raise CommandRefused("nothing changed here that Holdfast knows of", fix="See docs/features/workspace.md.")
+        raise CommandRefused("nothing changed here that Holdfast knows of", fix=_elsewhere(here))
     chosen = choose(steps, request_of(call, here.root.root), call.reader, call.now)
     return here, make_plan(here, chosen.what, chosen.session, targets(chosen))
+
+
+def _elsewhere(here: Here) -> str:
+    """A removed worktree is looked for in the one that is left."""
+    known = here.recorder.store.known_roots().items()
+    other = next((root for root, repo in known if repo == here.root.place.shared and root != here.root.root), "")
+    return f"In another worktree: holdfast undo --dir {text_of(other)}" if other else "See: holdfast status"
 
 
 def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> Plan:

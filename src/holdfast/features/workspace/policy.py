@@ -18,6 +18,8 @@ from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 SOURCE = "holdfast/workspace"
 MOST_NAMED = 8
 MOVED = "//"
+NOT_KEPT = "not kept"
+"""In place of line numbers: the file is too large, or the disk was full."""
 DISCARDING = re.compile(
     r"^git (?:checkout\b.*(?:\s--(?:\s|$)|\s-f\b|\s--force|\s\.)|restore\b(?!.*--staged(?!.*--worktree))|reset\b.*--hard"
     r"|stash(?!\s+(?:list|show|pop|apply|branch))|clean\b(?!.*(?:-\w*n|--dry-run))|switch\b.*(?:-f|--force|--discard-changes)"
@@ -74,7 +76,14 @@ def _warn(data: ToolPayload, settings: WorkspaceSettings) -> Decision:
         return deny_decision(f"{text} Leave them, or ask your person.")
     if settings.discards == "ask":
         return Decision(verdict="ask", reasons=(text,))
-    return context_decision(SOURCE, f"{text} They can be restored with: holdfast undo")
+    return context_decision(SOURCE, f"{text} {_promise(data.endangered)}")
+
+
+def _promise(endangered: Sequence[OwnedLines]) -> str:
+    kept = [one for one in endangered if one.lines != NOT_KEPT]
+    which = "They" if len(kept) == len(endangered) else "The others"
+    restored = f"{which} can be restored with: holdfast undo" if kept else ""
+    return restored if len(kept) == len(endangered) else f"What is not kept cannot be restored. {restored}".rstrip()
 
 
 def name_lines(endangered: Sequence[OwnedLines]) -> str:
@@ -83,6 +92,8 @@ def name_lines(endangered: Sequence[OwnedLines]) -> str:
 
 
 def _lines(numbers: str) -> str:
+    if numbers == NOT_KEPT:
+        return f"{numbers}, "
     return f"line{'s' if '-' in numbers or ',' in numbers else ''} {numbers} " if numbers else ""
 
 

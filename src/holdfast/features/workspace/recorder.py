@@ -17,11 +17,11 @@ from holdfast.core.machine import wake_pipe
 from holdfast.core.ports import Cipher
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
-from holdfast.features.workspace.content_store import ChangeRow, ContentStore, text_of
+from holdfast.features.workspace.content_store import UNKEPT, ChangeRow, ContentStore, text_of
 from holdfast.features.workspace.folder_watches import FolderWatches
 from holdfast.features.workspace.git_files import Place
 from holdfast.features.workspace.line_edits import foreign_lines
-from holdfast.features.workspace.policy import EVERYTHING, is_among
+from holdfast.features.workspace.policy import EVERYTHING, NOT_KEPT, is_among
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import MANY, WatchedRoot, content_of, folders_of, identity_of
 
@@ -305,7 +305,7 @@ class Recorder:
             if path in shared and len(found) < MOST_EXACT:
                 exact = self._foreign_lines(root, committed.get(path), writers[path], session)
             if exact is None and seen.by != session:
-                exact = {seen.by: ""}
+                exact = {seen.by: NOT_KEPT if seen.id == UNKEPT else ""}
             found += [OwnedLines(text_of(path), by, lines) for by, lines in (exact or {}).items()]
         return found
 
