@@ -20,6 +20,10 @@ def test_control_characters_are_left_out() -> None:
     assert render.clean_line("a\x1b[31mred\x07\u202e b") == "ared b"
 
 
+def test_counts_are_readable() -> None:
+    assert [render.counted(n, "event") for n in (0, 1, 87878)] == ["0 events", "1 event", "87,878 events"]
+
+
 def test_long_text_is_cut_with_a_mark() -> None:
     assert render.clean_line("x" * 500, 10) == "x" * 9 + "…"
 

@@ -34,8 +34,8 @@ def test_labels_stand_under_their_bars_with_the_first_and_the_last() -> None:
     labels = stacked_bars(days, {}, str)["labels"]
     assert (labels[0]["text"], labels[-1]["text"], len(labels)) == ("1 Jan", "11 Feb", 5)
     assert labels[0]["x"] == pytest.approx(100 / 84, abs=0.01)
-    months = stacked_bars(["2025-12", "2026-01", "2026-02"], {}, str)["labels"]
-    assert [one["text"] for one in months] == ["Dec", "Jan 2026", "Feb"]
+    months = stacked_bars(["2025-12", *(f"2026-0{n}" for n in range(1, 6))], {}, str)["labels"]
+    assert [one["text"] for one in months] == ["Dec", "Jan 2026", "Feb", "Mar", "Apr", "May"]
 
 
 def test_a_budget_is_a_line_that_is_always_in_view() -> None:

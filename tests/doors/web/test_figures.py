@@ -80,6 +80,7 @@ def test_every_door_says_the_same(door: Door, agent: str, monkeypatch: pytest.Mo
     for row in (listed[name], timeline, exported, door.world.view("sessions.show", id=name)):
         assert figures(row) == figures(shown)
     check_page(door.page(f"/session/{name}"), shown)
+    assert f'href="/session/{name}" title="{shown["title"]}"' in door.page("/cost?by=session&days=all")
     for variable, value in door.world.env.items():
         monkeypatch.setenv(variable, value)
     check_resource(list(timeline_lines(name, Context(Caller("/elsewhere"), lambda *_: None))), name, shown)

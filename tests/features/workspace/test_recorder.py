@@ -252,6 +252,13 @@ def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path)
         thread.join()
 
 
+def test_without_a_daemon_nobody_is_waited_for(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    (repo / "a").write_text("changed\n")
+    recorder.drain(root)
+    assert recorder.store.changes() and recorder.settle(0.0)
+
+
 def test_a_second_look_leaves_the_writer_as_it_is(recorder: Recorder, repo: Path) -> None:
     root = watched(recorder, repo)
     recorder.before_call([root], "token")

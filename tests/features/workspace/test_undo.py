@@ -60,6 +60,16 @@ def test_undo_brings_back_what_the_last_call_destroyed_and_is_undone_itself(worl
     assert text(world, "a") == "committed\nby the person\n"
 
 
+def test_of_many_files_only_the_first_are_listed(world: World) -> None:
+    agent = world.session("one")
+    agent.start()
+    shell(world, agent, "for n in $(seq 30); do echo $n > new$n; done; echo > 'a\nb'")
+    told = world.cli("undo", "--yes").splitlines()
+    assert len(told) == 22, told
+    assert "and 11 more files" in told[-2]
+    assert "a\\nb" in told[0]
+
+
 def test_it_shows_the_difference_and_does_nothing_unasked(world: World) -> None:
     agent = world.session()
     agent.start()
@@ -219,6 +229,8 @@ def test_it_is_told_whose_lines_it_would_discard_and_what_others_changed(world: 
     two.after("Bash", command="ls")
     assert two.before("Bash", command="ls -l") == {}
     two.after("Bash", command="ls -l")
+    assert two.before("Bash", command="rm -rf /tmp/elsewhere b") == {}
+    two.after("Bash", command="rm -rf /tmp/elsewhere b")
     told = two.before("Bash", command="cd . && git checkout -- .")["hookSpecificOutput"]["additionalContext"]
     assert "would discard uncommitted lines of others: a (line 2 by session one)" in told
     two.after("Bash", command="git checkout -- .")

@@ -55,7 +55,7 @@ def status(json: Json = False) -> None:
     else:
         memory = format_bytes(answer["memory_bytes"])
         render.out.print(
-            f"Running: pid {pid}, {time_ago(answer['started'])}, {memory}, {render.counted(answer['counts']['events'], 'event')}."
+            f"Running: pid {pid}, started {time_ago(answer['started'])}, {memory}, {render.counted(answer['counts']['events'], 'event')}."
         )
 
 

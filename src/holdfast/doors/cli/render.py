@@ -125,7 +125,7 @@ def print_text(text: str) -> None:
 
 
 def counted(n: int, one: str, many: str = "") -> str:
-    return f"{n} {one if n == 1 else many or f'{one}s'}"
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 def clock_time(at_ms: int) -> str:

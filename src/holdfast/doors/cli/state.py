@@ -42,7 +42,7 @@ def _say_in_words(answer: dict[str, Any]) -> None:
     from holdfast.doors.cli import render
     from holdfast.doors.state_words import change_sentences, state_sentences
 
-    _print_text(as_of(answer))
+    _print_text(as_of(answer).removeprefix("# "))
     if not answer["looked_at"]:
         return
     for sentence in state_sentences(answer["document"], answer["open"]):

@@ -84,8 +84,8 @@ def _chain_sentence(chain: dict[str, Any]) -> str:
     earlier = f" Events before {chain['since']} are older than the chain." if chain["since"] > 1 else ""
     restored = f" Restores took away {chain['restored_heads']} noted heads." if chain["restored_heads"] else ""
     return (
-        f"{chain['chained']} events chained, {chain['erased']} of them erased, {chain['heads']} noted heads looked for."
-        f"{restored}{earlier}"
+        f"{render.counted(chain['chained'], 'event')} chained, {chain['erased']:,} of them erased, "
+        f"{render.counted(chain['heads'], 'noted head')} checked.{restored}{earlier}"
     )
 
 

@@ -64,10 +64,8 @@ def rescue(
     for one in lost:
         size = render.counted(one["lines"], "line") if one["lines"] else f"{one['size']:,} bytes"
         how = "removed" if one["gone"] else "replaced"
-        line = (
-            f"{one['short']}  {render.day_and_clock(one['at'])}  {size:>12}  {how} by {_who(one['by'])}  {one['path']}"
-        )
-        render.say(strip_controls(line))
+        path = _on_a_line(one["path"])
+        render.say(f"{one['short']}  {render.day_and_clock(one['at'])}  {size:>12}  {how} by {_who(one['by'])}  {path}")
     if lost:
         render.hint("Bring one back with: holdfast rescue FILE or ID")
     else:
@@ -101,25 +99,33 @@ def _plan_and_do(json: bool, yes: bool, view: str, command: str, args: dict[str,
             raise CommandRefused("nothing was changed, because nobody can be asked here", fix="Add --yes to do it.")
         typer.confirm("Do this?", abort=True)
     answer = answered.command(json, command, expect=plan["id"], **args)
-    for one in answer["files"]:
-        if one["act"] != "missing":
-            render.say(strip_controls(f"{ACTS[one['act']]}: {one['path']}"))
+    for one in doable[:MOST_ROWS]:
+        render.say(f"{ACTS[one['act']]}: {_on_a_line(one['path'])}")
+    _say_more(len(doable))
     _warn_of_missing(answer)
     render.hint("Take this back with: holdfast undo")
 
 
 def _show_plan(plan: dict[str, Any]) -> None:
-    for file in plan["files"]:
+    for file in plan["files"][:MOST_ROWS]:
         _print_diff(file["diff"])
     render.say(strip_controls(f"Undo {plan['what']} in {plan['root']}:"))
     for file in plan["files"][:MOST_ROWS]:
         later = f", changed again by {', '.join(map(_who, file['later']))}" if file["later"] else ""
         later += (" (stays)" if file["merged"] else " (taken back too: it cannot be told apart)") if later else ""
         counts = f" (+{file['added']} -{file['removed']})" if file["added"] or file["removed"] else ""
-        render.say(strip_controls(f"  {file['act']:<8} {file['path']}{counts}{later}"))
-    if len(plan["files"]) > MOST_ROWS:
-        render.out.print(f"  … and {len(plan['files']) - MOST_ROWS} more files")
+        render.say(f"  {file['act']:<8} {_on_a_line(file['path'])}{counts}{later}")
+    _say_more(len(plan["files"]))
     _warn_of_missing(plan)
+
+
+def _on_a_line(path: str) -> str:
+    return strip_controls(path.replace("\n", "\\n"))
+
+
+def _say_more(files: int) -> None:
+    if files > MOST_ROWS:
+        render.out.print(f"  … and {render.counted(files - MOST_ROWS, 'more file')}")
 
 
 def _warn_of_missing(plan: dict[str, Any]) -> None:
@@ -135,11 +141,12 @@ def _print_diff(text: str) -> None:
 
 def _show_steps(steps: list[dict[str, Any]]) -> None:
     for step in steps:
-        files = ", ".join(step["files"][:3]) + (f" and {len(step['files']) - 3} more" if len(step["files"]) > 3 else "")
+        more = f" and {len(step['files']) - 3} more" if len(step["files"]) > 3 else ""
+        files = ", ".join(map(_on_a_line, step["files"][:3])) + more
         who = "undo" if step["by"] == "undo" else f"{step['tool']} {_who(step['session'])}".strip()
         lost = f" ({render.counted(step['lost'], 'line')} lost)" if step["lost"] else ""
         line = f"{step['seq']:>6}  {render.day_and_clock(step['at'])}  {who}: {files}{lost}"
-        render.say(strip_controls(line))
+        render.say(line)
     if not steps:
         render.out.print("Nothing changed here that Holdfast knows of.")
 

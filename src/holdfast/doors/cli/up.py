@@ -67,7 +67,7 @@ def up(
     answer = {"pid": pid, "state": str(client.state_paths().state), "agents": agents, "next": todo, "history": found}
     figures = recent_days()
     render.finish_as_json(json, {**answer, "refused": refused, "files": installation.rows(), "days": figures})
-    render.out.print(f"The daemon is running (pid {pid}); its state is in {client.state_paths().state}.")
+    render.out.print(f"The daemon is running (pid {pid}); its state is in {short_path(client.state_paths().state)}.")
     # A step shown with its agent is not repeated here.
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
@@ -95,7 +95,7 @@ def _wants_history(found: dict[str, Any], history: bool | None, yes: bool, json:
     if not _is_asked(yes, json):
         return yes
     files = render.counted(found["files"], "file")
-    about = f"{files}, {format_bytes(found['bytes'])}, about {format_duration(min(found['ms'], HISTORY_S * 1000))}"
+    about = f"{files}, {format_bytes(found['bytes'])}, about {format_duration(min(found['ms'], int(HISTORY_S) * 1000))}"
     return typer.confirm(f"Read your earlier sessions ({about})? The files are only read.", default=True)
 
 
@@ -106,8 +106,8 @@ def _read_history(quiet: bool) -> None:
         render.err.print(render.clean_line(refusal.message, 300))
         return
     if not quiet:
-        files, events = render.counted(total.files, "file"), render.counted(total.imported, "event")
-        render.out.print(f"Read {files} of earlier sessions: {events}.")
+        files = render.counted(total.files, "file")
+        render.out.print(f"Read {files} of earlier sessions: {render.counted(total.imported, 'event')}.")
         if left:
             render.out.print(f"{render.counted(left, 'older file')} not read yet. Go on: holdfast data import")
 

@@ -10,7 +10,8 @@ MOST_SERIES = 5
 """Colours in the style sheet; the rest is one more series."""
 REST = "others"
 STEPS = (1, 2, 2.5, 5, 10)
-MOST_LABELS = 5
+MOST_LABELS, ALL_LABELS = 5, 6
+"""Up to six are all shown."""
 
 
 def stacked_bars(
@@ -36,7 +37,7 @@ def stacked_bars(
 
 def _labels_of_axis(labels: Sequence[str]) -> list[dict[str, Any]]:
     """Evenly spread, with the first and the last; `x` is the middle of the bar in percent."""
-    count = min(len(labels), MOST_LABELS)
+    count = len(labels) if len(labels) <= ALL_LABELS else MOST_LABELS
     chosen = sorted({round(n * (len(labels) - 1) / max(1, count - 1)) for n in range(count)})
     return [{"x": round((n + 0.5) / len(labels) * 100, 2), "text": short_day(labels[n])} for n in chosen]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.analysis.shell.command_effects import read_acts
 from holdfast.core.agent import known_agent
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Quotes, Settings, Waiting, WatchCall
@@ -18,7 +17,7 @@ from holdfast.core.kinds.workspace_events import FileChange, WorkspaceChanged
 from holdfast.core.ports import Cipher
 from holdfast.features.workspace.content_store import ChangeRow, text_of
 from holdfast.features.workspace.losses import describe_losses, note_losses
-from holdfast.features.workspace.policy import DISCARDING, MAY_DISCARD
+from holdfast.features.workspace.policy import MAY_DISCARD, discarded_files
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.restore import finish_open
 from holdfast.features.workspace.settings import DEFAULTS
@@ -113,8 +112,10 @@ class Workspace:
         root.sessions.add(event.session)
         if data.action == "edit" and root.files:
             data.endangered = recorder.overwritten(root, event.session, [data.path, *data.paths])[:MOST_ENDANGERED]
-        elif data.action == "shell" and root.files and any(map(DISCARDING.search, read_acts(data.command).readings)):
-            data.endangered = recorder.endangered(root, event.session)[:MOST_ENDANGERED]
+        elif data.action == "shell" and root.files:
+            folder = os.path.realpath(data.cwd)
+            if named := [_real_path(one) for one in discarded_files(data.command, folder)]:
+                data.endangered = recorder.endangered(root, event.session, named=named)[:MOST_ENDANGERED]
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
         if event.kind == "tool.started":
@@ -151,6 +152,12 @@ def _named_paths(body: bytes) -> tuple[list[str], str]:
         else:
             files.append(path)
     return files, folder
+
+
+def _real_path(path: str) -> str:
+    """Where a file is, without following it: removing a link leaves what it points at."""
+    folder, name = os.path.split(os.path.expanduser(path))
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _only_reads(agent: str, body: bytes) -> bool:

@@ -22,7 +22,7 @@ from holdfast.features.workspace.timeline import Request, Step, Target, choose, 
 from holdfast.features.workspace.watched_root import WatchedRoot, content_of
 
 MOST_DIFF_LINES, MOST_DIFF_BYTES, CONTEXT = 400, 1 << 20, 3
-WAIT_S = 5.0
+WAIT_S = 15.0
 
 
 class FilePlan(msgspec.Struct, frozen=True):
@@ -97,7 +97,8 @@ def _relative(path: str, root: str) -> str:
 
 def steps_of(call: Call, here: Here) -> list[Step]:
     """What is in the log. The background writes it within a moment; what was captured just now is waited for."""
-    here.recorder.settle(WAIT_S)
+    if not here.recorder.settle(WAIT_S):
+        raise CommandRefused("the latest changes are still being recorded", fix="Repeat it in a moment.")
     return read_steps(call.reader, here.name, call.now, here.settings.days)
 
 
@@ -105,9 +106,16 @@ def plan_undo(call: Call) -> tuple[Here, Plan]:
     here = find_here(call)
     steps = steps_of(call, here)
     if not steps:
-        raise CommandRefused("nothing changed here that Holdfast knows of", fix="See docs/features/workspace.md.")
+        raise CommandRefused("nothing changed here that Holdfast knows of", fix=_elsewhere(here))
     chosen = choose(steps, request_of(call, here.root.root), call.reader, call.now)
     return here, make_plan(here, chosen.what, chosen.session, targets(chosen))
+
+
+def _elsewhere(here: Here) -> str:
+    """A removed worktree is looked for in the one that is left."""
+    known = here.recorder.store.known_roots().items()
+    other = next((root for root, repo in known if repo == here.root.place.shared and root != here.root.root), "")
+    return f"In another worktree: holdfast undo --dir {text_of(other)}" if other else "See: holdfast status"
 
 
 def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> Plan:

@@ -17,10 +17,11 @@ from holdfast.core.machine import wake_pipe
 from holdfast.core.ports import Cipher
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import git_files
-from holdfast.features.workspace.content_store import ChangeRow, ContentStore, text_of
+from holdfast.features.workspace.content_store import UNKEPT, ChangeRow, ContentStore, text_of
 from holdfast.features.workspace.folder_watches import FolderWatches
 from holdfast.features.workspace.git_files import Place
 from holdfast.features.workspace.line_edits import foreign_lines
+from holdfast.features.workspace.policy import EVERYTHING, NOT_KEPT, is_among
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import MANY, WatchedRoot, content_of, folders_of, identity_of
 
@@ -68,6 +69,7 @@ class Recorder:
         self.store = ContentStore(state_dir, cipher)
         self.lock = threading.RLock()
         self._told = threading.Condition()
+        self._running = False
         self.roots: dict[str, WatchedRoot] = {}
         self.calls: OrderedDict[str, CallInfo] = OrderedDict()
         self._users: dict[str, dict[str, None]] = {}
@@ -284,11 +286,16 @@ class Recorder:
             del self._warned[next(iter(self._warned))]
         return news
 
-    def endangered(self, root: WatchedRoot, session: str, only: Sequence[str] = ()) -> list[OwnedLines]:
-        """Uncommitted lines here that somebody else wrote; or those in `only`."""
+    def endangered(
+        self, root: WatchedRoot, session: str, only: Sequence[str] = (), named: Sequence[str] = EVERYTHING
+    ) -> list[OwnedLines]:
+        """Uncommitted lines that somebody else wrote, in `named` files and folders; or those in `only`."""
         look = root.last_look if only else git_files.look(root.place)
         with self.lock:
-            changed = {path: seen for path, seen in root.files.items() if seen.id and path in (only or look.changed)}
+            changed = {
+                path: seen for path, seen in root.files.items()
+                if seen.id and path in (only or look.changed) and is_among(os.path.join(root.root, path), named)
+            }  # fmt: skip
             writers = {path: self.store.writers(root.root, path) for path in changed}
         shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
         committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])
@@ -298,7 +305,7 @@ class Recorder:
             if path in shared and len(found) < MOST_EXACT:
                 exact = self._foreign_lines(root, committed.get(path), writers[path], session)
             if exact is None and seen.by != session:
-                exact = {seen.by: ""}
+                exact = {seen.by: NOT_KEPT if seen.id == UNKEPT else ""}
             found += [OwnedLines(text_of(path), by, lines) for by, lines in (exact or {}).items()]
         return found
 
@@ -386,6 +393,7 @@ class Recorder:
         self, stopping: threading.Event, emit: Callable[[list[ChangeRow]], None], report: Callable[[Exception], None]
     ) -> None:
         """Watch until the daemon stops. `emit` writes changes into the log."""
+        self._running = True
         next_care = time.monotonic() + 30.0
         while not stopping.is_set():
             try:
@@ -484,7 +492,9 @@ class Recorder:
         return rows
 
     def settle(self, patience: float) -> bool:
-        """Wait until everything captured is in the log."""
+        """Wait until everything captured is in the log. Without a daemon nobody writes it."""
+        if not self._running:
+            return True
         until = time.monotonic() + patience
         with self._told:
             while self.store.changes(1):

@@ -120,7 +120,8 @@ def _selector(steps: Sequence[Step], request: Request, reader: Reader) -> tuple[
         return what, lambda step: bool(session) and step.session == session and began.get(step.of, step.seq) > first
     last = acting[-1] if acting else None
     what = "the last undo" if last and last.by == "undo" else "the last call"
-    return what, lambda step: step is last
+    # Another call's changes may lie between its own.
+    return what, lambda step: step is last or bool(last and last.of and step.of == last.of)
 
 
 def _call_of(reader: Reader, named: str) -> str:

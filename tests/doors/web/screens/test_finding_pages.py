@@ -21,6 +21,10 @@ def test_a_hit_on_the_page_opens_the_timeline_at_its_row(lived_in: Door):
     assert f'id="e{hits[0]["seq"]}"' in lived_in.page("/session/first")
 
 
+def test_without_an_index_no_project_is_named_that_was_not_chosen(lived_in: Door):
+    assert "None of your latest projects has an index" in lived_in.page("/search?q=lint")
+
+
 def test_the_command_line_says_the_same(lived_in: Door):
     wait_until(lambda: _indexed(lived_in), "the log is indexed")
     world = lived_in.world

@@ -75,8 +75,16 @@ def _search_code(visit: Visit, question: str, projects: list[str]) -> dict[str, 
         "hits": sorted(hits, key=lambda hit: -hit["score"])[:HITS],
         "files": sum(answer["files"] for _, answer in good),
         "projects": len(good),
-        "problem": "" if good else next((answer["problem"] for _, answer in answers), "No project is known yet."),
+        "problem": "" if good else _why_no_code(visit, answers),
     }
+
+
+def _why_no_code(visit: Visit, answers: list[tuple[str, dict[str, Any]]]) -> str:
+    if not answers:
+        return "No project is known yet."
+    if visit.project:
+        return str(answers[0][1]["problem"])
+    return "None of your latest projects has an index. Run in one of them: holdfast search index run"
 
 
 def _editor_address(visit: Visit) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.analysis.usage.report import UNTOLD, format_money, format_token_count, reported_money, token_amounts
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.ports import Ref
 from holdfast.doors.state_words import change_sentences, state_sentences
 from holdfast.doors.web.charts import stacked_bars
 from holdfast.doors.web.health import collect_health
@@ -264,7 +265,7 @@ MOST_DAYS = 120
 DAYS_OF_MONTH = 30
 """Of a budget for a month, the share of a day."""
 MICRO = 1_000_000
-BY_TIME = frozenset(("day", "month", "block"))
+BY_TIME, BY_SESSION = frozenset(("day", "month", "block")), frozenset(("session", "turn"))
 
 
 def cost_page(visit: Visit) -> dict[str, Any]:
@@ -277,9 +278,10 @@ def cost_page(visit: Visit) -> dict[str, Any]:
     # Newest first.
     groups = report["groups"][::-1] if by in BY_TIME else report["groups"]
     most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
+    rows = [cost_row(by, group, most) for group in groups[:MOST_ROWS]]
     return {
         "chart": _cost_chart(visit, by, span, report),
-        "rows": [cost_row(by, group, most) for group in groups[:MOST_ROWS]],
+        "rows": [{**row, "title": _title_of(visit, row["session"])} for row in rows] if by in BY_SESSION else rows,
         "left_out": max(0, len(groups) - MOST_ROWS),
         "whole": cost_row("", report["total"], most),
         "today": _total_since(visit, _start_of_range("1")),
@@ -292,6 +294,10 @@ def cost_page(visit: Visit) -> dict[str, Any]:
         "groupings": GROUPINGS,
         "ranges": RANGES,
     }
+
+
+def _title_of(visit: Visit, session: str) -> str:
+    return str((visit.reader.state(Ref("session", session)) or {}).get("title") or "")
 
 
 def _cost_report(visit: Visit, by: str, span: str) -> dict[str, Any]:
