@@ -99,3 +99,5 @@ def test_names_that_were_given_another_meaning() -> None:
     assert not command("PATH=$HOME/.local/bin:$PATH t", "t").invocation.tampered
     assert command("source ./unknown.sh; t", "t").invocation.tampered
     assert not command("source .venv/bin/activate; t", "t").invocation.tampered
+    assert command("ENV=./fake.sh t", "t").invocation.tampered
+    assert not command("ENV=test t", "t").invocation.tampered

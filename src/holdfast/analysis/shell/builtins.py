@@ -58,7 +58,9 @@ def tampering_reason(name: str, value: str) -> str:
     if name == "PATH":
         folders = [f for f in value.split(":") if f and f != UNKNOWN and not _TRUSTED_FOLDER.match(f)]
         return f"PATH leads to {folders[0].replace(UNKNOWN, '$…')} first" if folders else ""
-    return f"{name} changes which code is run" if name in word_list("program_search") else ""
+    # `ENV=test` names an environment; shells read the file that it names only where it is a path.
+    names_nothing = name == "ENV" and value.isalnum()
+    return f"{name} changes which code is run" if name in word_list("program_search") and not names_nothing else ""
 
 
 # ── what each builtin does: it returns how it ended ──────────────────────────────────────────────────────────────────
