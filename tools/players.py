@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.agents.codex.transcript import script_call
+from holdfast.agents.codex.transcript import script_call, shown_result
 
 Record = dict[str, Any]
 Hook = tuple[str, Record]
@@ -234,6 +234,8 @@ class CodexPlayer:
             self.calls[payload["call_id"]] = call
         elif not output.startswith(CODEX_REFUSED):
             told = body if call.fields["tool_name"] == "Bash" and body else payload.get("output")
+            if isinstance(told, str) and (shown := shown_result(told)):
+                told = shown[1]  # The hook is that of the command, whatever the script prints of it.
             yield "PostToolUse", {**self.turn, **call.fields, "tool_response": told}
 
 

@@ -1,6 +1,7 @@
 """Plays transcripts through the hooks, imports them into another state folder, and compares what both say."""
 
 import json
+import posixpath
 import re
 import shutil
 import sys
@@ -64,11 +65,12 @@ def place_transcript(world: World, player: Player, transcript: Path) -> Path:
 def play(world: World, player: Player, records: list[Record], transcript: Path) -> None:
     """The records appear in the session's transcript as the hooks fire."""
     path = place_transcript(world, player, transcript)
+    env = {"CLAUDE_PROJECT_DIR": player.folder} if player.agent == "claude-code" else {}
     common = {"session_id": player.session, "transcript_path": str(path), "cwd": player.folder}
 
     def fire(hooks: Iterator[tuple[str, Record]]) -> None:
         for event, fields in hooks:
-            world.reply(event, {**common, **fields}, agent=player.agent)
+            world.reply(event, {**common, **fields}, agent=player.agent, env=env)
 
     with path.open("w") as file:
         fire(iter([("SessionStart", {"source": "startup"})]))
@@ -82,12 +84,13 @@ def play(world: World, player: Player, records: list[Record], transcript: Path) 
 
 def views_of(world: World, session: str) -> dict[str, Any]:
     events = world.events(session=session)
+    ran = {event.seq: event for event in events}
     checks = {(event.data.of, event.data.runner, event.data.kind, event.data.dir): event
               for event in events if event.kind == "check.finished"}  # fmt: skip
     return {
         "session": world.view("sessions.show", id=session),
         "timeline": _all_rows(world, session),
-        "checks": Counter(_check_line(event) for event in checks.values()),
+        "checks": Counter(_check_line(event, ran[event.data.of]) for event in checks.values()),
         "cost": world.view("cost.report", by="session"),
         "history": Counter(
             (event.kind, event.tool, str(event.get("command") or event.get("prompt") or ""))
@@ -108,10 +111,12 @@ def _all_rows(world: World, session: str) -> list[Record]:
             return [row for row in rows if row["kind"] not in ONE_SIDED]
 
 
-def _check_line(event: Event) -> tuple[Any, ...]:
+def _check_line(event: Event, ran: Event) -> tuple[Any, ...]:
     data: CheckFinished = event.data
-    # The folder is no repository on this machine, so a live check names it whole.
-    folder = "." if data.dir == event.project else data.dir.removeprefix(f"{event.project}/")
+    # Where the folder is no repository on this machine, a live check names it from where the command ran.
+    folder = posixpath.normpath(
+        posixpath.join(event.project if ran.data.imported or ran.data.repo else ran.data.cwd, data.dir)
+    )
     return data.runner, data.kind, folder, data.verdict, data.passed, data.failed, data.command
 
 

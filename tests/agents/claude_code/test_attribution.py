@@ -139,6 +139,13 @@ def test_the_project_is_where_the_session_began(tmp_path: Path) -> None:
     assert [one.data["cwd"] for one in events if one.kind == "tool.started"] == ["/p/web"]
 
 
+def test_a_call_ran_where_it_began(tmp_path: Path) -> None:
+    ran = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "cd web && npm test"}}
+    result = user("3", [{"type": "tool_result", "tool_use_id": "c1", "content": "ok"}]) | {"cwd": "/p/web"}
+    (ended,) = [one for one in told(tmp_path, user("1", "go"), works("2", ran), result) if one.kind == "tool.finished"]
+    assert ended.data["cwd"] == "/p"
+
+
 def test_a_command_of_several_lines_that_waited_is_one_prompt(tmp_path: Path) -> None:
     """The queue has it as it was typed, the message in tags."""
     message = "<command-name>/review</command-name>\n<command-args>the parser\nand its tests</command-args>"

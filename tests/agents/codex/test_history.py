@@ -1,5 +1,6 @@
 """Codex's rollouts as events: how commands end, and what repeats."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,19 @@ def test_a_script_with_one_call_is_that_call(tmp_path: Path) -> None:
     assert started[0] == ("Bash", "shell", 'printf "a\\n"')
     assert [one[:2] for one in started[1:]] == [("apply_patch", "edit"), ("exec", started[2][1])]
     assert [one.data["paths"] for one in events if one.tool == "apply_patch"] == [["/home/ada/engine/b.py"]]
+
+
+def test_the_result_that_a_script_prints_whole_has_code_and_output(tmp_path: Path) -> None:
+    script = 'const r = await tools.exec_command({cmd:"make"}); text(JSON.stringify(r));'
+    shown = json.dumps({"chunk_id": "1a", "exit_code": 2, "output": "FAIL"}, separators=(",", ":"))
+    parts = [{"type": "input_text", "text": text} for text in ("Script completed\nOutput:\n", shown)]
+    events = events_of(
+        tmp_path,
+        START,
+        line("response_item", type="custom_tool_call", name="exec", input=script, call_id="c1"),
+        line("response_item", type="custom_tool_call_output", call_id="c1", output=parts),
+    )
+    assert ends(events) == [("c1", 2, False, "FAIL")]
 
 
 def test_a_server_that_is_never_ended_is_not_finished(tmp_path: Path) -> None:

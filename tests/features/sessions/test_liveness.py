@@ -18,8 +18,9 @@ from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.core.times import now_ms
-from holdfast.features.sessions import FEATURE, liveness
+from holdfast.features.sessions import FEATURE, liveness, views
 from holdfast.features.sessions.jobs import recovery
+from holdfast.features.sessions.state.documents import COMPLETED, Session
 from tests.kit import wait_until
 
 from .story import House
@@ -321,3 +322,12 @@ def test_an_empty_id_of_a_process_that_died_is_made_anew(tmp_path: Path, monkeyp
     (tmp_path / "machine-id").write_text("")
     machine.use_state_folder(tmp_path)
     assert machine.machine_id() == (tmp_path / "machine-id").read_text() != ""
+
+
+def test_nothing_outlives_an_agent_that_goes_on_with_another_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `/clear` its server for MCP still has the first session in its environment."""
+    lives = liveness.agent_process(machine.look_up_process(os.getpid()))
+    cleared = Session(id="s-1", status=COMPLETED, process=lives)
+    killed = Session(id="s-2", status=COMPLETED, process=replace(lives, start=lives.start - 1))
+    monkeypatch.setattr(views, "find_survivors", lambda gone, _caller: {one: [] for one in gone})
+    assert list(views.survivors_of([cleared, killed, Session(id="s-3")], 0)) == ["s-2"]

@@ -308,7 +308,6 @@ class _Transcript:
     def _tool(self, record: Line, name: Any, tool_input: Any) -> dict[str, Any]:
         data: dict[str, Any] = {"cwd": record.cwd or ""}
         payload_reader.add_tool(TABLES, data, {"tool_name": name, "tool_input": tool_input})
-        del data["cwd"]
         return data
 
     def _result(self, record: Line, part: Any, n: int) -> Event:
@@ -391,7 +390,8 @@ class _Transcript:
             project=project,
             agent=NAME,
             tool=bounded_name(tool),
-            data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
+            # A call ends in the folder where it began: its result may already name the next one.
+            data={**{name: value for name, value in more.items() if value}, **data, "imported": NAME},
         )
 
 

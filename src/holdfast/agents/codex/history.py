@@ -21,6 +21,7 @@ from holdfast.agents.codex.transcript import (
     result_text,
     running_process,
     script_call,
+    shown_result,
 )
 from holdfast.agents.codex.usage import READER, statement_of
 from holdfast.agents.history import History, UsageSide, read_lines, whole_output
@@ -212,11 +213,13 @@ class _Rollout(History):
         call, name, data = made
         end = command_end(Line(timestamp=at, payload=payload))
         code = end.code if end else None
-        data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
         output = result_text(payload.output)
         if data.get("action") == "shell":
             # What Codex says of it comes before; its hooks have only the program's words.
             output = output.partition("Output:\n")[2] or output
+            if shown := shown_result(output):
+                code, output = shown
+        data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
         payload_reader.add_output(data, output)
         ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)
         return msgspec.structs.replace(ended, body=whole_output(data, output))

@@ -101,6 +101,22 @@ def script_call(name: Any, script: Any) -> tuple[Any, Any]:
         return called[0], script
 
 
+class _Shown(msgspec.Struct):
+    chunk_id: str
+    exit_code: int
+    output: str
+
+
+def shown_result(text: str) -> tuple[int, str] | None:
+    """Code and output of a call whose whole result a script printed as JSON. A script may print anything: this proves
+    nothing."""
+    try:
+        shown = msgspec.json.decode(text, type=_Shown) if text.lstrip().startswith('{"chunk_id":') else None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    return (shown.exit_code, shown.output) if shown else None
+
+
 RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 LONGEST_HEAD = 400
 _ENDED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})$", re.MULTILINE)

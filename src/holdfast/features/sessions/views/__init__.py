@@ -2,6 +2,7 @@
 
 # No door adds logic of its own.
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from holdfast.core.ids import session_alias
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
+from holdfast.features.sessions import liveness
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
     COMPLETED,
@@ -32,7 +34,7 @@ from holdfast.features.sessions.state.reducer import (
     find_session,
     wanted_session,
 )
-from holdfast.features.sessions.survivors import find_survivors
+from holdfast.features.sessions.survivors import Survivor, find_survivors
 from holdfast.features.sessions.views import timeline
 from holdfast.features.sessions.views.figures import (
     NOTHING_SPENT,
@@ -159,13 +161,17 @@ def list_live_sessions(call: Call) -> dict[str, Any]:
     rows = sorted(
         (row_of(session, call) for session in _newest_sessions(call.reader, LIVE, MAX_LIVE)), key=_urgency_key
     )
-    ended = [session.id for _, session in SESSION.list(call.reader, status=COMPLETED, limit=RECENTLY_ENDED)]
+    ended = [session for _, session in SESSION.list(call.reader, status=COMPLETED, limit=RECENTLY_ENDED)]
     left = [
-        {"session": name, **to_plain(one)}
-        for name, found in find_survivors(ended, call.caller).items()
-        for one in found
+        {"session": name, **to_plain(one)} for name, found in survivors_of(ended, call.caller).items() for one in found
     ]
     return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "survivors": left, "now": call.now}
+
+
+def survivors_of(sessions: Iterable[Session], caller: int) -> dict[str, list[Survivor]]:
+    """Nothing outlives an agent that lives: after `/clear` the same process goes on with another session."""
+    gone = [one.id for one in sessions if not one.is_active and not (one.process and liveness.is_alive(one.process))]
+    return find_survivors(gone, caller)
 
 
 def _urgency_key(row: dict[str, Any]) -> tuple[int, int]:
@@ -192,7 +198,7 @@ def show_session(call: Call) -> dict[str, Any]:
         **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
-        "survivors": to_plain(find_survivors([] if doc.is_active else [doc.id], call.caller).get(doc.id, [])),
+        "survivors": to_plain(survivors_of([doc], call.caller).get(doc.id, [])),
         "now": call.now,
     }
 
