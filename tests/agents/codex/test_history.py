@@ -75,17 +75,19 @@ def test_a_script_with_one_call_is_that_call(tmp_path: Path) -> None:
     assert [one.data["paths"] for one in events if one.tool == "apply_patch"] == [["/home/ada/engine/b.py"]]
 
 
-def test_the_result_that_a_script_prints_whole_has_code_and_output(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("printed", "known"), [(2, 2), (0, None)])
+def test_a_failure_that_a_script_prints_is_believed_and_a_success_is_not(
+    tmp_path: Path, printed: int, known: int | None
+) -> None:
     script = 'const r = await tools.exec_command({cmd:"make"}); text(JSON.stringify(r));'
-    shown = json.dumps({"chunk_id": "1a", "exit_code": 2, "output": "FAIL"}, separators=(",", ":"))
+    shown = json.dumps({"chunk_id": "1a", "exit_code": printed, "output": "done"}, separators=(",", ":"))
     parts = [{"type": "input_text", "text": text} for text in ("Script completed\nOutput:\n", shown)]
-    events = events_of(
-        tmp_path,
-        START,
+    lines = (
         line("response_item", type="custom_tool_call", name="exec", input=script, call_id="c1"),
         line("response_item", type="custom_tool_call_output", call_id="c1", output=parts),
     )
-    assert ends(events) == [("c1", 2, False, "FAIL")]
+    assert ends(events_of(tmp_path, START, *lines)) == [("c1", known, not known, "done")]
+    assert exit_code([one.encode() for one in lines], "c1", 1 << 50) == known
 
 
 def test_a_server_that_is_never_ended_is_not_finished(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from holdfast.agents.codex.transcript import (
     decode,
     exit_code,
     find_files,
+    program_output,
     result_text,
     running_process,
     script_call,
@@ -216,9 +217,9 @@ class _Rollout(History):
         output = result_text(payload.output)
         if data.get("action") == "shell":
             # What Codex says of it comes before; its hooks have only the program's words.
-            output = output.partition("Output:\n")[2] or output
+            output = program_output(payload.output)
             if shown := shown_result(output):
-                code, output = shown
+                output = shown[1]
         data = {**data, "ok": not code} | ({} if code is None else {"exit_code": code})
         payload_reader.add_output(data, output)
         ended = self.event("tool.finished", at, ident, tool=name, call=call, **data)

@@ -108,8 +108,7 @@ class _Shown(msgspec.Struct):
 
 
 def shown_result(text: str) -> tuple[int, str] | None:
-    """Code and output of a call whose whole result a script printed as JSON. A script may print anything: this proves
-    nothing."""
+    """Code and output of a call whose whole result a script printed as JSON."""
     try:
         shown = msgspec.json.decode(text, type=_Shown) if text.lstrip().startswith('{"chunk_id":') else None
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -140,7 +139,7 @@ def command_end(entry: Line) -> CommandEnd | None:
         return _end_of(item.get("id"), item.get("exit_code"), payload.completed_at_ms or 0)
     if payload.type == "exec_command_end":
         return _end_of(payload.call_id, payload.exit_code, at)
-    return _end_of(payload.call_id, _code_in_head(payload.output), at) if payload.type in RESULTS else None
+    return _end_of(payload.call_id, _code_in(payload.output), at) if payload.type in RESULTS else None
 
 
 def _end_of(call: Any, code: Any, at: Any) -> CommandEnd | None:
@@ -159,9 +158,17 @@ def running_process(output: Any) -> str:
     return match[1] if match else ""
 
 
-def _code_in_head(output: Any) -> int | None:
-    match = _ENDED.search(_head(output))
-    return int(match[1]) if match else None
+def _code_in(output: Any) -> int | None:
+    if match := _ENDED.search(_head(output)):
+        return int(match[1])
+    # A script may print anything, so what it prints proves no success.
+    shown = shown_result(program_output(output))
+    return shown[0] or None if shown else None
+
+
+def program_output(output: Any) -> str:
+    text = result_text(output)
+    return text.partition("Output:\n")[2] or text
 
 
 def _head(output: Any) -> str:
