@@ -15,6 +15,7 @@ from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
 from holdfast.features.workspace.git_files import Place, head_objects
 from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.observe import Workspace
+from holdfast.features.workspace.policy import NOT_KEPT
 from holdfast.features.workspace.recorder import Recorder
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import WatchedRoot
@@ -250,6 +251,15 @@ def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path)
     finally:
         stopping.set()
         thread.join()
+
+
+def test_what_a_call_did_not_wait_for_is_named_as_not_kept(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    root.pending, root.backlog = dict.fromkeys(("b/c", "b/d", "e")), 3
+    told = [recorder.endangered(root, "one", named=[f"{root.root}/{name}"])[:1] for name in ("*", "b", "f")]
+    assert [[(one.path, one.lines) for one in found] for found in told] == [
+        [("3 files", NOT_KEPT)], [("2 files", NOT_KEPT)], [],
+    ]  # fmt: skip
 
 
 def test_without_a_daemon_nobody_is_waited_for(recorder: Recorder, repo: Path) -> None:

@@ -16,7 +16,8 @@ from holdfast.core.text import sanitise_line
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 
 SOURCE = "holdfast/workspace"
-MOST_NAMED = 8
+MOST_NAMED, MOST_ENDANGERED = 8, 50
+"""Files named in a sentence, and in an event."""
 MOVED = "//"
 NOT_KEPT = "not kept"
 """In place of line numbers: the file is too large, or the disk was full."""
@@ -108,7 +109,8 @@ def describe_news(news: Mapping[str, str]) -> str:
 
 
 def _more(count: int) -> str:
-    return f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
+    about = "at least " if count >= MOST_ENDANGERED else ""
+    return f" and {about}{count - MOST_NAMED} more" if count > MOST_NAMED else ""
 
 
 def _who(session: str) -> str:

@@ -307,7 +307,13 @@ class Recorder:
             if exact is None and seen.by != session:
                 exact = {seen.by: NOT_KEPT if seen.id == UNKEPT else ""}
             found += [OwnedLines(text_of(path), by, lines) for by, lines in (exact or {}).items()]
-        return found
+        return [*self._not_kept_yet(root, named), *found]
+
+    def _not_kept_yet(self, root: WatchedRoot, named: Sequence[str]) -> list[OwnedLines]:
+        """More files than the call waits for: it goes on, and is not promised that they can be restored."""
+        left = list(root.pending) if root.backlog else []
+        count = sum(is_among(os.path.join(root.root, path), named) for path in left)
+        return [OwnedLines(f"{count:,} file{'' if count == 1 else 's'}", "?", NOT_KEPT)] if count else []
 
     def _foreign_lines(
         self, root: WatchedRoot, committed: git_files.Tracked | None, writers: list[tuple[str, str]], session: str
