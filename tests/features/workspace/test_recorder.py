@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.features.workspace import git_files
 from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
 from holdfast.features.workspace.git_files import Place, head_objects
@@ -260,6 +261,19 @@ def test_what_a_call_did_not_wait_for_is_named_as_not_kept(recorder: Recorder, r
     assert [[(one.path, one.lines) for one in found] for found in told] == [
         [("3 files", NOT_KEPT)], [("2 files", NOT_KEPT)], [],
     ]  # fmt: skip
+
+
+def test_one_git_process_reads_many_objects(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = str(repo / ".git")
+    oid = subprocess.run(
+        ["git", "rev-parse", "HEAD:a"], cwd=repo, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    alone = git_files.read_blob(shared, oid)
+    tree = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=repo, capture_output=True, text=True).stdout.strip()
+    with git_files.many_blobs(shared), monkeypatch.context() as patch:
+        patch.setattr(git_files, "run_briefly", None)
+        assert [git_files.read_blob(shared, one) for one in (oid, "0" * 40, tree, oid)] == [alone, None, None, alone]
+    assert alone and git_files.read_blob(shared, oid) == alone
 
 
 def test_without_a_daemon_nobody_is_waited_for(recorder: Recorder, repo: Path) -> None:
