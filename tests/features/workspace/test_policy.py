@@ -13,6 +13,7 @@ from holdfast.features.workspace.policy import (
     discarded_files,
     is_among,
     name_lines,
+    spares_committed,
 )
 
 
@@ -38,6 +39,10 @@ from holdfast.features.workspace.policy import (
 )
 def test_what_a_command_may_discard(command: str, files: tuple[str, ...]) -> None:
     assert discarded_files(command, "/p") == files
+
+
+def test_only_git_clean_spares_what_is_committed() -> None:
+    assert [spares_committed(one) for one in ("git clean -fd", "git clean -fd && git reset --hard")] == [True, False]
 
 
 def test_a_folder_and_a_pattern_name_what_is_in_them() -> None:

@@ -47,6 +47,12 @@ def discarded_files(command: str, cwd: str) -> tuple[str, ...]:
     return acts.writes if named and acts.writes else EVERYTHING
 
 
+def spares_committed(command: str) -> bool:
+    """`git clean` alone removes only files that git does not know."""
+    discarding = [one for one in read_acts(command).readings if DISCARDING.search(one)]
+    return all(one.startswith("git clean ") for one in discarding)
+
+
 def is_among(path: str, named: Sequence[str]) -> bool:
     return any(
         path == one or path.startswith(f"{one}/") or fnmatchcase(path, one) or fnmatchcase(path, f"{one}/*")

@@ -287,7 +287,12 @@ class Recorder:
         return news
 
     def endangered(
-        self, root: WatchedRoot, session: str, only: Sequence[str] = (), named: Sequence[str] = EVERYTHING
+        self,
+        root: WatchedRoot,
+        session: str,
+        only: Sequence[str] = (),
+        named: Sequence[str] = EVERYTHING,
+        new_only: bool = False,
     ) -> list[OwnedLines]:
         """Uncommitted lines that somebody else wrote, in `named` files and folders; or those in `only`."""
         look = root.last_look if only else git_files.look(root.place)
@@ -296,6 +301,8 @@ class Recorder:
                 path: seen for path, seen in root.files.items()
                 if seen.id and path in (only or look.changed) and is_among(os.path.join(root.root, path), named)
             }  # fmt: skip
+            for path in look.commit.some(list(changed)) if new_only else ():
+                del changed[path]
             writers = {path: self.store.writers(root.root, path) for path in changed}
         shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
         committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])
