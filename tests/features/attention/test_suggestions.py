@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.doors.cli.notify import runs_what_it_writes
 from holdfast.features.attention.suggestions import Question, as_answer, propose, rule_root, rules_of
 
 HARMFUL = (
@@ -69,6 +70,18 @@ def edit(path: str, project: str = "/h/ada/shop", root: str = "") -> Question:
 )  # fmt: skip
 def test_edits_of_one_folder_of_the_project(path: str, rules: list[str] | None) -> None:
     assert rules_of(edit(path)) == rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (["Edit(//p/apps/**)", "Bash(pnpm --filter web build)"], True),
+        (["Edit(//p/apps/**)", "Bash(git status:*)"], False),
+        (["Bash(go test ./...)"], False),
+    ],
+)
+def test_edits_and_commands_together_run_what_was_written(rules: list[str], said: bool) -> None:
+    assert runs_what_it_writes(rules) == said
 
 
 def test_without_a_project_no_edit_is_proposed() -> None:

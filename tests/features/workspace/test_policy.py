@@ -5,7 +5,16 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import OwnedLines
-from holdfast.features.workspace.policy import EVERYTHING, NOT_KEPT, decide, discarded_files, is_among, name_lines
+from holdfast.features.workspace.policy import (
+    EVERYTHING,
+    MOST_ENDANGERED,
+    NOT_KEPT,
+    decide,
+    discarded_files,
+    is_among,
+    name_lines,
+    spares_committed,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,10 @@ def test_what_a_command_may_discard(command: str, files: tuple[str, ...]) -> Non
     assert discarded_files(command, "/p") == files
 
 
+def test_only_git_clean_spares_what_is_committed() -> None:
+    assert [spares_committed(one) for one in ("git clean -fd", "git clean -fd && git reset --hard")] == [True, False]
+
+
 def test_a_folder_and_a_pattern_name_what_is_in_them() -> None:
     assert [is_among(path, ("/p/sub", "/p/*.md")) for path in ("/p/sub/a/b", "/p/x.md", "/p/subway", "/p/a")] == [
         True, True, False, False,
@@ -52,6 +65,11 @@ def test_nothing_is_promised_of_what_is_not_kept(lines: list[str], promise: str)
     decision = decide(None, event, None)
     assert decision and decision.contexts[0].text.endswith(f". {promise}")
     assert ("(not kept, by a person)" in decision.contexts[0].text) == (NOT_KEPT in lines)
+
+
+def test_a_list_that_was_cut_says_so() -> None:
+    many = [OwnedLines(f"f{n}", "", "1") for n in range(MOST_ENDANGERED)]
+    assert name_lines(many).endswith("and at least 42 more") and name_lines(many[:10]).endswith(") and 2 more")
 
 
 def test_a_name_with_a_line_break_stays_on_its_line() -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.features.workspace import git_files
 from holdfast.features.workspace import inotify as kernel
 from holdfast.features.workspace.content_store import UNKEPT, ChangeRow
 from holdfast.features.workspace.git_files import Place, head_objects
 from holdfast.features.workspace.inotify import Inotify, Notice
 from holdfast.features.workspace.observe import Workspace
+from holdfast.features.workspace.policy import NOT_KEPT
 from holdfast.features.workspace.recorder import Recorder
 from holdfast.features.workspace.settings import WorkspaceSettings
 from holdfast.features.workspace.watched_root import WatchedRoot
@@ -250,6 +252,28 @@ def test_every_change_before_a_drain_is_captured(recorder: Recorder, repo: Path)
     finally:
         stopping.set()
         thread.join()
+
+
+def test_what_a_call_did_not_wait_for_is_named_as_not_kept(recorder: Recorder, repo: Path) -> None:
+    root = watched(recorder, repo)
+    root.pending, root.backlog = dict.fromkeys(("b/c", "b/d", "e")), 3
+    told = [recorder.endangered(root, "one", named=[f"{root.root}/{name}"])[:1] for name in ("*", "b", "f")]
+    assert [[(one.path, one.lines) for one in found] for found in told] == [
+        [("3 files", NOT_KEPT)], [("2 files", NOT_KEPT)], [],
+    ]  # fmt: skip
+
+
+def test_one_git_process_reads_many_objects(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = str(repo / ".git")
+    oid = subprocess.run(
+        ["git", "rev-parse", "HEAD:a"], cwd=repo, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    alone = git_files.read_blob(shared, oid)
+    tree = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=repo, capture_output=True, text=True).stdout.strip()
+    with git_files.many_blobs(shared), monkeypatch.context() as patch:
+        patch.setattr(git_files, "run_briefly", None)
+        assert [git_files.read_blob(shared, one) for one in (oid, "0" * 40, tree, oid)] == [alone, None, None, alone]
+    assert alone and git_files.read_blob(shared, oid) == alone
 
 
 def test_without_a_daemon_nobody_is_waited_for(recorder: Recorder, repo: Path) -> None:

@@ -64,7 +64,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         "agents",
         _most_of({AGENTS[name].title if name in AGENTS else name: n for name, n in figures["agents"].items()}),
     )
-    yield "projects", _most_of(dict(sorted(by_name.items(), key=lambda one: -one[1])))
+    yield "projects", _most_of(by_name)
     cost = figures["cost"]
     tokens = cost["tokens"]["total"]
     yield (
@@ -89,7 +89,9 @@ def _project_name(path: str) -> str:
 
 
 def _most_of(counts: dict[str, int]) -> str:
-    named = ", ".join(f"{name} ({n})" for name, n in list(counts.items())[:MOST_NAMED])
+    # By name where the counts are the same: the same list each time.
+    order = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    named = ", ".join(f"{name} ({n})" for name, n in order[:MOST_NAMED])
     more = len(counts) - MOST_NAMED
     return f"{named}, and {more} more" if more > 0 else named
 

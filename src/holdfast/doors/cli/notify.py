@@ -111,10 +111,19 @@ def suggest(
     for rule in found["rules"]:
         render.out.print(f"{rule['rule']}   allowed {rule['allowed']} times")
     render.out.print(f"This would have saved {found['saved']} of {found['asked']} questions in {days} days.")
+    if runs_what_it_writes([rule["rule"] for rule in found["rules"]]):
+        render.warn("With these edits and commands (tests, builds, scripts) an agent can run what it wrote, unasked.")
     if write:
         permission_rules.write_rules([rule["rule"] for rule in found["rules"]])
     else:
         render.hint("Add them to Claude Code's settings: holdfast permission suggest --write")
+
+
+def runs_what_it_writes(rules: list[str]) -> bool:
+    """Rules for whole commands name programs that run the project's code."""
+    return any(one.startswith("Edit(") for one in rules) and any(
+        one.startswith("Bash(") and not one.endswith(":*)") for one in rules
+    )
 
 
 @permission.command()

@@ -297,7 +297,7 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _state_text(answer: dict[str, Any]) -> str:
     ended = f" ({answer['end']})" if answer["end"] else ""
-    return f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"
+    return f"{answer['state']}{ended}, {time_ago(answer['since'], answer['now'])}"
 
 
 def _gates_text(answer: dict[str, Any]) -> str:

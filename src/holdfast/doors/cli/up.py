@@ -143,7 +143,7 @@ class Installation:
     def show(self) -> None:
         if not self._plans:
             return
-        render.out.print("Holdfast changes these files; `holdfast uninstall` takes it out again:")
+        render.out.print("Holdfast changes these files; `holdfast uninstall` undoes that:")
         for row in self.rows():
             path = short_path(Path(row["path"]))
             render.out.print(f"  {render.clean_line(path, 200):<34}  {row['what']} ({row['how']})")

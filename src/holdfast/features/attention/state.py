@@ -24,8 +24,6 @@ FINALLY = 3
 LONGEST_TEXT = 2_000
 LONGEST_TASK = 300
 LONGEST_VALUE = 4_000
-QUIET_AGAIN = frozenset(("prompt.submitted", "tool.started"))
-"""The session goes on: what it ended with needs nobody any more."""
 ASKING = frozenset(("permission.requested", "tool.started", "elicitation.requested", "notification"))
 
 Handler = Callable[[Attention, Event], None]

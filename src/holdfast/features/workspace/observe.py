@@ -17,7 +17,7 @@ from holdfast.core.kinds.workspace_events import FileChange, WorkspaceChanged
 from holdfast.core.ports import Cipher
 from holdfast.features.workspace.content_store import ChangeRow, text_of
 from holdfast.features.workspace.losses import describe_losses, note_losses
-from holdfast.features.workspace.policy import MAY_DISCARD, discarded_files
+from holdfast.features.workspace.policy import MAY_DISCARD, MOST_ENDANGERED, discarded_files, spares_committed
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.restore import finish_open
 from holdfast.features.workspace.settings import DEFAULTS
@@ -28,7 +28,7 @@ TELLING = frozenset(("tool.started", "turn.ended"))
 """Whose answers have room for a notice."""
 READING = frozenset(("read", "search", "web", "todo", "plan", "ask"))
 """What tools do that write no file of the worktree."""
-MOST_FILES, MOST_ENDANGERED = 200, 50
+MOST_FILES = 200
 """Files named in one event."""
 # As hooks of all agents name the tool; without it the call is treated as one that writes.
 _TOOL = re.compile(rb'"(?:tool_name|toolName|tool)"\s*:\s*"([^"\\]{1,200})"')
@@ -115,7 +115,9 @@ class Workspace:
         elif data.action == "shell" and root.files:
             folder = os.path.realpath(data.cwd)
             if named := [_real_path(one) for one in discarded_files(data.command, folder)]:
-                data.endangered = recorder.endangered(root, event.session, named=named)[:MOST_ENDANGERED]
+                data.endangered = recorder.endangered(
+                    root, event.session, named=named, new_only=spares_committed(data.command)
+                )[:MOST_ENDANGERED]
 
     def _note_call(self, recorder: Recorder, event: Event, data: ToolPayload) -> None:
         if event.kind == "tool.started":

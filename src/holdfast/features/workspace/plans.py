@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from holdfast.core.kinds.workspace_events import FileChange
 from holdfast.core.times import now_ms
 from holdfast.features.workspace import line_edits
 from holdfast.features.workspace.content_store import UNKEPT, ContentStore, Seen, path_of, text_of
+from holdfast.features.workspace.git_files import many_blobs
 from holdfast.features.workspace.observe import WORKSPACE
 from holdfast.features.workspace.recorder import Recorder
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
@@ -119,6 +120,11 @@ def _elsewhere(here: Here) -> str:
 
 
 def make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> Plan:
+    with many_blobs(here.root.place.shared):
+        return _make_plan(here, what, session, wanted)
+
+
+def _make_plan(here: Here, what: str, session: str, wanted: Sequence[Target]) -> Plan:
     kept: list[tuple[Target, Seen]] = []
     files: list[FilePlan] = []
     for asked in wanted:
@@ -208,11 +214,14 @@ def as_answer(plan: Plan) -> dict[str, Any]:
 
 
 def changed_files(here: Here, changes: Iterable[FileChange]) -> list[dict[str, Any]]:
-    shown = []
+    with many_blobs(here.root.place.shared):
+        return list(_shown_files(here, changes))
+
+
+def _shown_files(here: Here, changes: Iterable[FileChange]) -> Iterator[dict[str, Any]]:
     for change in changes:
         before, after = contents(here.recorder.store, text_of(here.root.place.shared), change)
         if before == after and before is not None and bool(change.before) == bool(change.after):
             continue
         diff, added, removed = text_diff(change, before, after)
-        shown.append({"path": change.path, "added": added, "removed": removed, "diff": diff})
-    return shown
+        yield {"path": change.path, "added": added, "removed": removed, "diff": diff}

@@ -16,7 +16,8 @@ from holdfast.core.text import sanitise_line
 from holdfast.features.workspace.settings import DEFAULTS, WorkspaceSettings
 
 SOURCE = "holdfast/workspace"
-MOST_NAMED = 8
+MOST_NAMED, MOST_ENDANGERED = 8, 50
+"""Files named in a sentence, and in an event."""
 MOVED = "//"
 NOT_KEPT = "not kept"
 """In place of line numbers: the file is too large, or the disk was full."""
@@ -44,6 +45,12 @@ def discarded_files(command: str, cwd: str) -> tuple[str, ...]:
         return ()
     named = not _UNNAMED.search(command) and all(_NAMING.search(one) and UNKNOWN not in one for one in discarding)
     return acts.writes if named and acts.writes else EVERYTHING
+
+
+def spares_committed(command: str) -> bool:
+    """`git clean` alone removes only files that git does not know."""
+    discarding = [one for one in read_acts(command).readings if DISCARDING.search(one)]
+    return all(one.startswith("git clean ") for one in discarding)
 
 
 def is_among(path: str, named: Sequence[str]) -> bool:
@@ -108,7 +115,8 @@ def describe_news(news: Mapping[str, str]) -> str:
 
 
 def _more(count: int) -> str:
-    return f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
+    about = "at least " if count >= MOST_ENDANGERED else ""
+    return f" and {about}{count - MOST_NAMED} more" if count > MOST_NAMED else ""
 
 
 def _who(session: str) -> str:

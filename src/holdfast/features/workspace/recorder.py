@@ -287,7 +287,12 @@ class Recorder:
         return news
 
     def endangered(
-        self, root: WatchedRoot, session: str, only: Sequence[str] = (), named: Sequence[str] = EVERYTHING
+        self,
+        root: WatchedRoot,
+        session: str,
+        only: Sequence[str] = (),
+        named: Sequence[str] = EVERYTHING,
+        new_only: bool = False,
     ) -> list[OwnedLines]:
         """Uncommitted lines that somebody else wrote, in `named` files and folders; or those in `only`."""
         look = root.last_look if only else git_files.look(root.place)
@@ -296,6 +301,8 @@ class Recorder:
                 path: seen for path, seen in root.files.items()
                 if seen.id and path in (only or look.changed) and is_among(os.path.join(root.root, path), named)
             }  # fmt: skip
+            for path in look.commit.some(list(changed)) if new_only else ():
+                del changed[path]
             writers = {path: self.store.writers(root.root, path) for path in changed}
         shared = {path for path, versions in writers.items() if any(by != session for _, by in versions[1:])}
         committed = look.commit.some([path for path in shared if len({by for _, by in writers[path]}) > 1])
@@ -307,7 +314,13 @@ class Recorder:
             if exact is None and seen.by != session:
                 exact = {seen.by: NOT_KEPT if seen.id == UNKEPT else ""}
             found += [OwnedLines(text_of(path), by, lines) for by, lines in (exact or {}).items()]
-        return found
+        return [*self._not_kept_yet(root, named), *found]
+
+    def _not_kept_yet(self, root: WatchedRoot, named: Sequence[str]) -> list[OwnedLines]:
+        """More files than the call waits for: it goes on, and is not promised that they can be restored."""
+        left = list(root.pending) if root.backlog else []
+        count = sum(is_among(os.path.join(root.root, path), named) for path in left)
+        return [OwnedLines(f"{count:,} file{'' if count == 1 else 's'}", "?", NOT_KEPT)] if count else []
 
     def _foreign_lines(
         self, root: WatchedRoot, committed: git_files.Tracked | None, writers: list[tuple[str, str]], session: str

@@ -13,6 +13,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import delivery_key
 from holdfast.core.times import now_ms
 from holdfast.features.workspace.content_store import FOLDER, ContentStore, Seen, path_of, text_of
+from holdfast.features.workspace.git_files import many_blobs
 from holdfast.features.workspace.recorder import CallInfo, Recorder
 from holdfast.features.workspace.timeline import Target
 from holdfast.features.workspace.watched_root import GIT, STAGING, WatchedRoot, content_of
@@ -90,12 +91,13 @@ def _stage(store: ContentStore, intent: Intent) -> str:
     staging = _staging_of(intent)
     os.makedirs(staging, mode=0o700)
     try:
-        for number, target in enumerate(intent.targets):
-            if target.id:
-                content = content_of(store, path_of(intent.repo), target.id)
-                if content is None:
-                    raise CommandRefused(f"the earlier version of {target.path} is not kept any more")
-                _write(os.path.join(staging, str(number)), content, target)
+        with many_blobs(path_of(intent.repo)):
+            for number, target in enumerate(intent.targets):
+                if target.id:
+                    content = content_of(store, path_of(intent.repo), target.id)
+                    if content is None:
+                        raise CommandRefused(f"the earlier version of {target.path} is not kept any more")
+                    _write(os.path.join(staging, str(number)), content, target)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
