@@ -59,8 +59,11 @@ def format_bytes(count: float) -> str:
 
 
 def format_duration(ms: int) -> str:
-    """Seconds below two minutes, else whole minutes."""
-    return f"{ms // SECOND} s" if ms < 2 * MINUTE else f"{ms // MINUTE} min"
+    """Seconds below two minutes, minutes below two hours, else hours and minutes."""
+    if ms < 2 * HOUR:
+        return f"{ms // SECOND} s" if ms < 2 * MINUTE else f"{ms // MINUTE} min"
+    hours, minutes = divmod(ms // MINUTE, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 AGO_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))

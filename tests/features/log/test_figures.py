@@ -51,6 +51,11 @@ def test_what_is_older_is_not_counted(tmp_path: Path) -> None:
     assert (found["sessions"], found["failed_calls"]) == (1, 0)
 
 
+def test_a_wrappers_text_is_no_prompt(tmp_path: Path) -> None:
+    notice = an_event(kind="prompt.submitted", session="a", at=NOON, data={"prompt": "done", "synthetic": True})
+    assert figures(tmp_path, prompt("a"), notice)["prompts"] == 1
+
+
 def test_the_same_error_of_other_files_is_one_and_many_sessions_count_more_than_many_times(tmp_path: Path) -> None:
     events = [prompt("a")]
     events += [failed("a", "error: invalid flag") for _ in range(5)]

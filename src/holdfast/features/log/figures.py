@@ -30,7 +30,7 @@ def recent_figures(call: Call) -> dict[str, Any]:
     failed = _events(call.reader, "tool.failed", since, until)
     errors = ErrorCounts(one for one in failed if (one.session, one.data.get("call")) not in judged)
     return {
-        "since": since, "until": until, "now": call.now, "prompts": len(prompts),
+        "since": since, "until": until, "now": call.now, "prompts": sum(not event.data.get("synthetic") for event in prompts),
         "sessions": len({event.session for event in prompts}),
         "agents": _counted_sessions((event.agent, event.session) for event in prompts),
         "projects": _counted_sessions((event.project, event.session) for event in prompts if event.project),
