@@ -324,7 +324,7 @@ def test_init_proposes_what_fits_the_project_and_it_works_at_once(world: World) 
     told = world.cli("gate", "init", stdin="\n")
     assert "tests_green" in told
     assert "In the last 7 days it would have refused 0 of 1 calls" in told
-    assert "make test*" in (world.project / ".holdfast" / "settings.yaml").read_text()
+    assert "run: make test" in (world.project / ".holdfast" / "settings.yaml").read_text()
     assert "0 problems" in world.cli("gate", "verify")
     assert "tests_green" in standing(world, "s1")
 

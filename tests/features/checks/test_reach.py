@@ -146,3 +146,15 @@ def test_a_package_that_is_named_is_where_it_ran(tmp_path: Path, command: str, w
     read = RepositoryFiles(str(tmp_path)).read
     (check,) = judge_command(command, str(tmp_path), 0, output, "", root=str(tmp_path), read_file=read).checks
     assert (check.dir, check.reach, check.selection.value, check.verdict.value) == (where, [where], selection, "passed")
+
+
+@pytest.mark.parametrize(
+    ("packages", "verdicts"),
+    [
+        ("a test: Tests:       3 passed, 3 total\n", {"unknown"}),
+        ("a test: Tests:       3 passed, 3 total\nb test: Tests:       1 failed, 3 total\n", {"passed", "failed"}),
+    ],
+)
+def test_a_package_that_fails_without_a_summary_is_not_passed_by_another(packages: str, verdicts: set[str]) -> None:
+    checks = judge_command("pnpm -r test", ".", 1, packages, "").checks
+    assert {check.verdict.value for check in checks} == verdicts

@@ -179,3 +179,12 @@ def test_what_the_recipe_of_an_entry_point_selects_is_the_suite(tmp_path: Path) 
     assert "ran only a.test.js; the whole suite is required" in stage.stop().reasons[0]
     checked(stage, "npm test", "mocha", ".", operands=["test/*.spec.js"])
     assert stage.stop().verdict == "none"
+
+
+def test_packages_are_not_compared_with_tests(tmp_path: Path) -> None:
+    """`go test` lists packages, `go test -v` tests."""
+    stage = fitted(tmp_path, **{"go.mod": ""})
+    for flag, count in (("-v ", 31), ("", 2), ("-v ", 31)):
+        stage.edit("a.go")
+        checked(stage, f"go test {flag}./...", "go test", ".", passed=count)
+        assert stage.stop().verdict == "none"

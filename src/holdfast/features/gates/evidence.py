@@ -297,6 +297,9 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
     )  # fmt: skip
 
 
+_LISTING = frozenset(("-v", "-json"))
+
+
 def _with_tests_of_call(doc: Facts, fact: RunFact) -> RunFact:
     """A call that goes over several packages shows a summary of each; together they are the suite."""
     call = (fact.seq, fact.runner, fact.reach)
@@ -308,7 +311,9 @@ def _compare_suite(doc: Facts, check: CheckFinished, fact: RunFact) -> tuple[Run
     """A green run of fewer tests than before is no new measure: run once more, it is still too small."""
     if not fact.passed or fact.partial or not fact.tests:
         return fact, doc.suites
-    suite = "\n".join((check.runner, check.branch, *fact.reach))
+    # `go test` counts packages, and only with these flags tests.
+    listed = _LISTING.intersection(check.command.split()) if check.runner == "go test" else ()
+    suite = "\n".join((check.runner, check.branch, *fact.reach, *(("tests",) if listed else ())))
     before = doc.suites.get(suite, 0)
     if fact.tests < before * STILL_WHOLE:
         return replace(fact, tests_before=before), doc.suites

@@ -19,7 +19,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="project",
-    version=5,
+    version=6,
     subscribed_kinds=policy.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=events.keys,

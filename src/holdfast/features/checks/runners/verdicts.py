@@ -251,17 +251,15 @@ def _entry_check(candidate: Candidate, report: Report) -> Check:
     # The summaries so far passed, but the run was cut short.
     elif verdict is Verdict.PASSED and candidate.command.exit_code in _KILLED:
         verdict, why = Verdict.UNKNOWN, "it was ended before it was done"
-    elif verdict is Verdict.PASSED and _has_unseen_failure(candidate):
-        why = f"exit status {_exit_code_text(candidate.command.exit_code or 0)}: one of several runs failed"
-        verdict = Verdict.UNKNOWN
+    # One of several packages failed without a summary of its own.
+    elif verdict is Verdict.PASSED and _is_unexplained(candidate):
+        verdict, why = Verdict.UNKNOWN, f"exit status {candidate.command.exit_code}, and no summary shows what failed"
     return _build_check(candidate, CheckKind.TEST, report.runner, (verdict, why), report)
 
 
-def _has_unseen_failure(candidate: Candidate) -> bool:
-    """It goes over several packages, and no summary that is shown explains its exit status."""
+def _is_unexplained(candidate: Candidate) -> bool:
     several = candidate.entry is not None and candidate.entry.several
-    explained = any(report.verdict is Verdict.FAILED for report in candidate.reports)
-    return bool(several and candidate.command.exit_code and not explained)
+    return several and bool(candidate.command.exit_code) and not any(report.failed for report in candidate.reports)
 
 
 def _plain_verdict(code: int | None) -> Outcome:
