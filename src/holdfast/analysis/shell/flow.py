@@ -82,6 +82,8 @@ class Invocation(msgspec.Struct):
     wrappers: tuple[str, ...] = ()
     stdin: Pieces | None = None
     """None when it reads what the shell itself reads."""
+    packages: tuple[str, ...] = ()
+    """Packages of a workspace that a wrapper ran it in, by name, path or pattern."""
     background: bool = False
     repeated: bool = False
     """It may have run more than once."""

@@ -33,6 +33,7 @@ class Call(msgspec.Struct):
     environment: dict[str, str]
     streams: Streams
     wrappers: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     repeated: bool = False
     code_hidden: bool = False
     uncertain: bool = False
@@ -172,6 +173,7 @@ def _run_unwrapped(executor: "Executor", call: Call, path: Path, unwrapped: Unwr
         words=_with_input(call, unwrapped),
         environment={**call.environment, **unwrapped.environment},
         wrappers=(*call.wrappers, unwrapped.name),
+        packages=(*call.packages, *unwrapped.packages),
         repeated=call.repeated or unwrapped.repeated,
         code_hidden=call.code_hidden or unwrapped.code_hidden,
         uncertain=call.uncertain or unwrapped.uncertain,
@@ -284,6 +286,7 @@ def _record_invocation(executor: "Executor", call: Call, path: Path, shadowed: b
         environment,
         call.wrappers,
         call.streams.stdin,
+        packages=call.packages,
         repeated=call.repeated,
         code_hidden=call.code_hidden,
         tampered=tampered,

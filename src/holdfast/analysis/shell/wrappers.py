@@ -20,6 +20,8 @@ class Unwrapped(msgspec.Struct, kw_only=True):
     name: str
     environment: Mapping[str, str] = {}
     directory: str = ""
+    packages: tuple[str, ...] = ()
+    """The packages of a workspace that it runs the command in."""
     repeated: bool = False
     code_hidden: bool = False
     uncertain: bool = False
@@ -34,6 +36,7 @@ class _Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instead: str = ""
     nothing: str = ""
     directory: str = ""
+    packages: str = ""
     texts: str = ""
     splits: str = ""
     waits: str = ""
@@ -91,30 +94,33 @@ def unwrap_command(words: list[str]) -> Unwrapped | None:
         name = words[0]
     if name not in _programs():
         return None
-    matched, rest, directory = _match_prefix(name, words)
+    matched, rest, skipped = _match_prefix(name, words)
     unwrapped = _Options(matched, rest).unwrap() if matched else None
-    if unwrapped is not None and directory and not unwrapped.directory:
-        unwrapped.directory = directory
+    if unwrapped is not None:
+        directories = [value for flag, value in skipped if flag in _DIRECTORY_GLOBALS]
+        unwrapped.directory = unwrapped.directory or "".join(directories[-1:])
+        named = _table().wrappers[matched].packages.split()
+        unwrapped.packages = (*unwrapped.packages, *(value for flag, value in skipped if flag in named))
     return unwrapped
 
 
-def _match_prefix(name: str, words: list[str]) -> tuple[str, list[str], str]:
-    """The longest known prefix, such as `docker compose run`, with options between its words skipped."""
+def _match_prefix(name: str, words: list[str]) -> tuple[str, list[str], list[tuple[str, str]]]:
+    """The longest known prefix, such as `docker compose run`, and the options between its words."""
+    skipped: list[tuple[str, str]] = []
     if name in _table().wrappers:
-        return name, words[1:], ""
-    prefix, at, directory = name, 1, ""
+        return name, words[1:], skipped
+    prefix, at = name, 1
     takes_value = _table().globals.get(name, "").split()
     while at < len(words) and len(prefix.split()) < _LONGEST:
         flag, _, value = words[at].partition("=")
-        if flag in _DIRECTORY_GLOBALS:
-            directory = value or "".join(words[at + 1 : at + 2])
         if flag.startswith("-"):
+            skipped.append((flag, value or "".join(words[at + 1 : at + 2])))
             at += 2 if words[at] in takes_value else 1
             continue
         prefix, at = f"{prefix} {words[at]}", at + 1
         if prefix in _table().wrappers:
-            return prefix, words[at:], directory
-    return "", [], ""
+            return prefix, words[at:], skipped
+    return "", [], []
 
 
 class _Nothing(Exception):
@@ -127,6 +133,7 @@ class _Options:
     def __init__(self, name: str, rest: list[str]) -> None:
         self.name, self.rest, self.spec = name, rest, _table().wrappers[name]
         self.environment: dict[str, str] = {}
+        self.packages: list[str] = []
         self.directory, self.operands = "", self.spec.operands
         self.module = self.uncertain = False
 
@@ -201,9 +208,12 @@ class _Options:
 
     def _take_option(self, at: int, word: str) -> int:
         flag, equals, value = word.partition("=")
+        value = value if equals else "".join(self.rest[at + 1 : at + 2])
         if flag in self.spec.directory.split():
-            self.directory = value if equals else "".join(self.rest[at + 1 : at + 2])
-        return 2 if word in f"{self.spec.values} {self.spec.directory}".split() else 1
+            self.directory = value
+        if flag in self.spec.packages.split():
+            self.packages.append(value)
+        return 2 if word in f"{self.spec.values} {self.spec.directory} {self.spec.packages}".split() else 1
 
     def _unwrapped(self, inner: list[str], own: list[str]) -> Unwrapped | None:
         spec = self.spec
@@ -216,7 +226,8 @@ class _Options:
             self.environment |= {"HATCH_ENV": named} if named else {}
         python = ["python", "-m"] if self.module else ["python"] if spec.python or spec.module else []
         return Unwrapped(
-            words=python + inner, name=self.name, environment=self.environment, directory=self.directory, code_hidden=spec.hides_code,
+            words=python + inner, name=self.name, environment=self.environment, directory=self.directory,
+            packages=tuple(self.packages), code_hidden=spec.hides_code,
             repeated=spec.repeats is not None and any(re.match(spec.repeats, word) for word in ["", *own]),
             uncertain=self.uncertain or spec.module,
         )  # fmt: skip

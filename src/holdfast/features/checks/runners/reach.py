@@ -87,12 +87,14 @@ def place_package(candidate: Candidate, root: str) -> bool:
     """`pnpm --filter web test`, `nx test web`, `cargo test -p core`: the package's folder is where it ran. False where a
     package is not found, or chosen by a pattern: then a part ran, and which one is unknown."""
     match, entry = candidate.match, candidate.entry
-    names = entry.packages if entry else _named_packages(match) if match else []
+    names = [*candidate.command.invocation.packages, *(entry.packages if entry else _named_packages(match))]
     folders = [_package_folder(name.strip("{}^"), candidate, root) for name in names]
     if len(folders) == 1 and folders[0]:
         candidate.package = folders[0]
         if match:
             _leave_out_package(match, names[0])
+    elif match and not all(folders):
+        match.selection, match.operands = Selection.PART, [f"--filter {names[0]}"]
     return all(folders)
 
 
@@ -107,14 +109,18 @@ def _package_folder(name: str, candidate: Candidate, root: str) -> str:
     return "" if folder is None else posixpath.normpath(posixpath.join(root, folder))
 
 
-def _named_packages(match: Match) -> list[str]:
+def _named_packages(match: Match | None) -> list[str]:
+    if match is None:
+        return []
     flags = _PACKAGE_FLAGS.get(match.runner.name, ())
     pairs = ((word.partition("="), after) for word, after in pairwise([*match.arguments, ""]))
     return [given or after for (flag, _, given), after in pairs if flag in flags]
 
 
 def _leave_out_package(match: Match, name: str) -> None:
-    flags = _PACKAGE_FLAGS[match.runner.name]
+    flags = _PACKAGE_FLAGS.get(match.runner.name)
+    if flags is None:
+        return
     match.operands = [one for one in match.operands if one != name and one.partition("=")[0] not in flags]
     match.selection = Selection.PART if match.operands else Selection.ALL
 
