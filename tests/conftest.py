@@ -84,9 +84,17 @@ def known_agents() -> None:
     use_agents(AGENTS)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders for homes. pytest's own numbering lists all earlier ones for each."""
+    parent = tmp_path_factory.mktemp("homes")
+    return (parent / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def nobodys_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path_factory.mktemp("home")
+def nobodys_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name in ("HOLDFAST_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOLDFAST_CONFIG", "CLAUDE_CODE_SESSION_ID"):
         monkeypatch.delenv(name, raising=False)

@@ -278,7 +278,7 @@ def _name_check(doc: Facts, check: CheckFinished) -> Facts:
 
 def _outweighs(before: RunFact, fact: RunFact) -> bool:
     """A pass on the same content outweighs a later unknown result, and a failure the passes of the same call."""
-    if before.seq == fact.seq and before.check and not before.passed:
+    if before.seq == fact.seq and before.check and before.outcome == 0:
         return True
     return fact.outcome < 0 and before.passed and bool(before.content) and before.content == fact.content
 

@@ -1,8 +1,11 @@
 """History and cost on the page, over the API and on the command line: the same, and each hit leads to its row."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from holdfast.doors.web.screens.finding_pages import EDITORS, editor_link
+from holdfast.doors.web.screens.finding_pages import EDITORS, _why_no_code, editor_link
 from tests.doors.web.conftest import Door
 from tests.kit import wait_until
 
@@ -21,8 +24,12 @@ def test_a_hit_on_the_page_opens_the_timeline_at_its_row(lived_in: Door):
     assert f'id="e{hits[0]["seq"]}"' in lived_in.page("/session/first")
 
 
-def test_without_an_index_no_project_is_named_that_was_not_chosen(lived_in: Door):
-    assert "None of your latest projects has an index" in lived_in.page("/search?q=lint")
+def test_without_an_index_no_project_is_named_that_was_not_chosen():
+    missing: Any = [("/work/shop", {"problem": "/work/shop has no index"})]
+    everywhere: Any = SimpleNamespace(project="")
+    assert "None of your latest projects has an index" in _why_no_code(everywhere, missing)
+    chosen: Any = SimpleNamespace(project="/work/shop")
+    assert _why_no_code(chosen, missing) == "/work/shop has no index"
 
 
 def test_the_command_line_says_the_same(lived_in: Door):
