@@ -303,7 +303,9 @@ _LISTING = frozenset(("-v", "-json"))
 def _with_tests_of_call(doc: Facts, fact: RunFact) -> RunFact:
     """A call that goes over several packages shows a summary of each; together they are the suite."""
     call = (fact.seq, fact.runner, fact.reach)
-    before = [run.tests for run in doc.ran.values() if (run.seq, run.runner, run.reach) == call]
+    # An unknown result is not another package: the same run was judged again.
+    judged = (run for run in doc.ran.values() if run.outcome >= 0)
+    before = [run.tests for run in judged if (run.seq, run.runner, run.reach) == call]
     return replace(fact, tests=fact.tests + max(before, default=0))
 
 
