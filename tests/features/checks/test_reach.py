@@ -130,6 +130,7 @@ def test_the_root_is_known_by_custom_and_other_variables_are_not(command: str, f
         ("pnpm --filter unheard test", ".", "part"),
         ("pnpm --filter web exec jest", "apps/web", "all"),
         ("pnpm --filter './apps/*' exec jest", ".", "part"),
+        ("pnpm --filter './apps/*' exec npm test", ".", "part"),
         ("npx -w apps/web jest", "apps/web", "all"),
         ("npm exec --workspace=@shop/web -- jest", "apps/web", "all"),
         ("cargo test -p core", "crates/core", "all"),

@@ -196,9 +196,9 @@ class _Transcript:
     def _is_told(self, words: str) -> bool:
         """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message, with other white
         space around the name of a command."""
-        words = " ".join(words.split())
+        words = _on_one_line(words)
         for waiting in (self.queued, self.taken):
-            waiting[:] = [one for one in waiting if " ".join(typed_words(_queued_text(one)).split()) != words]
+            waiting[:] = [one for one in waiting if _on_one_line(typed_words(_queued_text(one))) != words]
         told = words in self.told
         self.told.discard(words)
         return told
@@ -210,7 +210,7 @@ class _Transcript:
     def _queued_prompts(self, records: Iterable[Line]) -> Iterator[Event]:
         for record in records:
             words = typed_words(_queued_text(record))
-            self.told.add(" ".join(words.split()))
+            self.told.add(_on_one_line(words))
             digest = key_of(words)[:16]
             placed = self._placed(record, f"queued/{record.timestamp}/{digest}")
             yield from self._words(placed, words, "queue")
@@ -406,6 +406,10 @@ def _web_address(url: Any) -> str:
 
 def _parts_of(parts: list[Any], type_: str) -> list[Mapping[str, Any]]:
     return [part for part in map(normalise.mapping_or_empty, parts) if part.get("type") == type_]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _queued_text(record: Line) -> str:

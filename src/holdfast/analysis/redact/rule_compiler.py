@@ -15,7 +15,7 @@ from typing import Any
 
 SOURCES = Path(__file__).with_name("rules")
 COMPILED = Path(__file__).with_name("rules.json")
-_LETTERS, _LOWER, _UPPER, _DIGITS = string.ascii_letters, string.ascii_lowercase, string.ascii_uppercase, string.digits
+_LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
 _WORD = _UPPER + _LOWER + _DIGITS
 ALPHABETS = {
     "a": _LOWER, "A": _UPPER, "d": _DIGITS, "l": _LOWER + _DIGITS, "u": _UPPER + _DIGITS, "w": _WORD,

@@ -44,7 +44,7 @@ from holdfast.features.checks.runners.entries import (
     recognise_entry,
     runs_tests_by_hook,
 )
-from holdfast.features.checks.runners.reach import find_foreign_code, find_reach, place_package
+from holdfast.features.checks.runners.reach import find_foreign_code, find_reach, packages_of, place_package
 from holdfast.features.checks.runners.recognise import Match, recognise_runner, selects_tests
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.runners.spec import Runner
@@ -173,7 +173,7 @@ def _narrow_to_packages(candidate: Candidate, root: str) -> None:
     """By the call, or by the recipe that it runs: `"test:web": "nx test web"`."""
     entry = candidate.entry
     if entry is not None and not candidate.package and not place_package(candidate, root):
-        entry.selection, entry.operands, entry.packages = Selection.PART, [f"--filter {entry.packages[0]}"], []
+        entry.selection, entry.operands, entry.packages = Selection.PART, [f"--filter {packages_of(candidate)[0]}"], []
 
 
 def _read_recipe(candidate: Candidate, entry: Entry, text: EntryText) -> None:

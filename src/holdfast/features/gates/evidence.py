@@ -297,9 +297,6 @@ def _check_fact(event: Event, check: CheckFinished, analysis: Analysis) -> RunFa
     )  # fmt: skip
 
 
-_LISTING = frozenset(("-v", "-json"))
-
-
 def _with_tests_of_call(doc: Facts, fact: RunFact) -> RunFact:
     """A call that goes over several packages shows a summary of each; together they are the suite."""
     call = (fact.seq, fact.runner, fact.reach)
@@ -307,6 +304,9 @@ def _with_tests_of_call(doc: Facts, fact: RunFact) -> RunFact:
     judged = (run for run in doc.ran.values() if run.outcome >= 0)
     before = [run.tests for run in judged if (run.seq, run.runner, run.reach) == call]
     return replace(fact, tests=fact.tests + max(before, default=0))
+
+
+_LISTING = frozenset(("-v", "-json"))
 
 
 def _compare_suite(doc: Facts, check: CheckFinished, fact: RunFact) -> tuple[RunFact, dict[str, int]]:

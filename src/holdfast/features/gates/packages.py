@@ -16,7 +16,6 @@ MOST_PACKAGES, MOST_GLOBS, LONGEST_NAME = 40, 120, 64
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 # `test:=` is a variable of make.
 _TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
-_MAKE = "make test*"
 _OTHER_SOURCES = ("c", "cc", "cpp", "h", "hpp", "cs", "sh", "swift")
 
 

@@ -86,8 +86,7 @@ _PACKAGE_FLAGS = {**dict.fromkeys(("cargo test", "nextest"), ("-p", "--package")
 def place_package(candidate: Candidate, root: str) -> bool:
     """`pnpm --filter web test`, `nx test web`, `cargo test -p core`: the package's folder is where it ran. False where a
     package is not found, or chosen by a pattern: then a part ran, and which one is unknown."""
-    match, entry = candidate.match, candidate.entry
-    names = [*candidate.command.invocation.packages, *(entry.packages if entry else _named_packages(match))]
+    match, names = candidate.match, packages_of(candidate)
     folders = [_package_folder(name.strip("{}^"), candidate, root) for name in names]
     if len(folders) == 1 and folders[0]:
         candidate.package = folders[0]
@@ -96,6 +95,12 @@ def place_package(candidate: Candidate, root: str) -> bool:
     elif match and not all(folders):
         match.selection, match.operands = Selection.PART, [f"--filter {names[0]}"]
     return all(folders)
+
+
+def packages_of(candidate: Candidate) -> list[str]:
+    """The packages that it was limited to, by a wrapper or by its own words."""
+    own = candidate.entry.packages if candidate.entry else _named_packages(candidate.match)
+    return [*candidate.command.invocation.packages, *own]
 
 
 def _package_folder(name: str, candidate: Candidate, root: str) -> str:
